@@ -1,0 +1,30 @@
+"""Exact conformal control of per-image coverage: curves, calibration, evaluation, and what is promised in words."""
+
+from core.conformal.control import (
+    Calibration,
+    ShiftTable,
+    calibrate,
+    calibrate_many,
+    crc_target,
+    images_needed,
+    shift_table,
+)
+from core.conformal.curves import BIN_EDGES, CoverageCurves
+from core.conformal.metrics import Evaluation, Resampled, evaluate, resample, shift_for_area
+
+__all__ = [
+    "BIN_EDGES",
+    "Calibration",
+    "CoverageCurves",
+    "Evaluation",
+    "Resampled",
+    "ShiftTable",
+    "calibrate",
+    "calibrate_many",
+    "crc_target",
+    "evaluate",
+    "images_needed",
+    "resample",
+    "shift_for_area",
+    "shift_table",
+]

@@ -1,0 +1,201 @@
+"""Making a study from nothing: parts, base network, score maps, threshold predictors, score table, cards. Resumable.
+
+Run by `python -m core study NAME`. Work in progress lies in a working folder (not in the project) and every step that is finished there is not
+done again; what ships is written into `assets/`. The predictors are fitted from the float16 weights that ship, so that a visitor's image meets exactly
+the network that the table was made with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from core.coat.features import PredictorInput, lesion_quantiles, predictor_input
+from core.coat.fit import Fitted, fit
+from core.coat.members import load_members, save_members
+from core.coat.predictor import predict_knots
+from core.conformal import CoverageCurves
+from core.data.splits import Parts, content_hash, find_twins, make_parts, thumbnail_code
+from core.images.grid import mask_to_grid, mask_to_square, to_grid, to_square
+from core.lab.study import draw_named
+from core.nets.build import SPECS, build, initialise
+from core.nets.predict import predict
+from core.nets.train import TrainSettings, fit_segmenter, score
+from core.nets.weights import ASSETS, load_network, save_network
+from core.settings import CoatSettings
+
+Reader = Callable[[str], tuple[np.ndarray, np.ndarray]]
+Say = Callable[[str], None]
+
+TRAINING = {"polyp": TrainSettings(epochs=70), "phantom": TrainSettings(epochs=40)}
+SIZES = {"polyp": (360, 40, 300, 300), "phantom": (400, 40, 300, 300)}
+VARIANTS = {
+    "AT": CoatSettings(objective="at"),
+    "COAT": CoatSettings(objective="coat"),
+}
+"""Settings of the shipped predictors, chosen on D2 alone; see the cards."""
+
+
+def phantom_parts() -> Parts:
+    """The phantom study's parts: seeds by the thousand, and twelve pictures without a lesion in the pool."""
+    d1, val, d2, pool = SIZES["phantom"]
+    name = "phantom-{}".format
+    return Parts(
+        tuple(name(10_000 + k) for k in range(d1)),
+        tuple(name(15_000 + k) for k in range(val)),
+        tuple(name(20_000 + k) for k in range(d2)),
+        (*(name(30_000 + k) for k in range(pool)), *(f"empty-{39_000 + k}" for k in range(12))),
+    )
+
+
+def source(name: str, data: Path | None, seed: int = 0) -> tuple[Parts, Reader]:
+    """Parts and reader of a study.
+
+    Args:
+        name: `"phantom"` or `"polyp"`.
+        data: Folder of the real data set; unused for phantoms.
+        seed: Draw of the parts.
+
+    Raises:
+        DataAbsent: The folder does not hold the set.
+        ValueError: No folder was given for real data.
+    """
+    if name == "phantom":
+        return phantom_parts(), draw_named
+    if data is None:
+        raise ValueError(f"The study {name!r} is made from real images: give their folder with --data.")
+    from core.data.folders import list_pairs
+
+    pairs = {p.name: p for p in list_pairs(data)}
+    known = ASSETS / "splits" / f"{name}.json"
+    if known.exists():
+        return Parts.load(known), lambda key: pairs[key].read()
+    codes = np.stack([thumbnail_code(p.read()[0]) for p in pairs.values()])
+    parts = make_parts(list(pairs), SIZES[name], np.random.default_rng(seed), find_twins(list(pairs), codes))
+    return parts, lambda key: pairs[key].read()
+
+
+def tensors_of(names: tuple[str, ...], read: Reader, side: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images `(N, 3, side, side)` and masks `(N, side, side)` of a part, as the network sees them."""
+    images, masks = [], []
+    for name in names:
+        rgb, mask = read(name)
+        images.append(to_square(to_grid(rgb), side)[0])
+        masks.append(mask_to_square(mask_to_grid(mask), side))
+    return torch.stack(images), torch.stack(masks)
+
+
+def scored_part(
+    names: tuple[str, ...], read: Reader, model: torch.nn.Module, side: int
+) -> Iterator[tuple[str, np.ndarray, np.ndarray, torch.Tensor]]:
+    """Yield `(name, image on its grid, mask on its grid, score map)` of a part."""
+    for name in names:
+        rgb, mask = read(name)
+        yield name, to_grid(rgb), mask_to_grid(mask), predict(model, rgb, side)
+
+
+def gather(
+    names: tuple[str, ...], read: Reader, model: torch.nn.Module, side: int
+) -> tuple[PredictorInput, torch.Tensor, CoverageCurves, dict[str, str]]:
+    """Everything later steps need of a part: predictor inputs, lesion quantiles, exact curves, content hashes."""
+    inputs, quantiles, maps, masks, hashes = [], [], [], [], {}
+    for name, image, mask, scores in scored_part(names, read, model, side):
+        truth = torch.from_numpy(mask)
+        inputs.append(predictor_input([image], [scores]))
+        quantiles.append(lesion_quantiles(scores, truth))
+        maps.append(scores)
+        masks.append(truth)
+        hashes[name] = content_hash(image)
+    given = PredictorInput(*(torch.cat([getattr(i, f) for i in inputs]) for f in ("picture", "features", "plug_in")))
+    return given, torch.stack(quantiles), CoverageCurves.from_maps(maps, masks, names), hashes
+
+
+def fit_methods(given: PredictorInput, quantiles: torch.Tensor, say: Say, seed: int = 0) -> dict[str, Fitted]:
+    """Fit AT and COAT with the shipped settings: same inputs, trunk, members and budget."""
+    fitted = {}
+    for method, settings in VARIANTS.items():
+        fitted[method] = fit(given, quantiles, settings, seed)
+        say(f"{method}: out-of-fold gap on D2 {fitted[method].gap:.4f}")
+    return fitted
+
+
+def make_study(
+    name: str,
+    data: Path | None,
+    work: Path,
+    out: Path = ASSETS,
+    say: Say = print,
+    epochs: int | None = None,
+    minutes: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Make a study, from images to everything in `assets/`.
+
+    Args:
+        name: `"phantom"` or `"polyp"`.
+        data: Folder of the real data set.
+        work: Folder for the training state; a stopped run goes on from it.
+        out: Where the results go, laid out like `assets/`.
+        say: Called with a line of progress.
+        epochs: Fewer or more epochs than `TRAINING` says.
+        minutes: Stop training the base network after so many minutes.
+        seed: All random acts.
+    """
+    import time
+
+    began = time.time()
+    parts, read = source(name, data, seed)
+    for folder in ("splits", "weights", "scores"):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
+    parts.save(out / "splits" / f"{name}.json")
+    spec, weights = SPECS[name], out / "weights" / f"{name}.safetensors"
+    if not weights.exists():
+        settings = TRAINING[name] if epochs is None else replace(TRAINING[name], epochs=epochs)
+        say(f"Training the base network on {len(parts.d1)} images at {spec.side} px, {settings.epochs} epochs.")
+        model = initialise(build(spec), torch.Generator().manual_seed(seed)).to(memory_format=torch.channels_last)
+        train, val = tensors_of(parts.d1, read, spec.side), tensors_of(parts.d1_val, read, spec.side)
+
+        def report(done: int, total: int, now: dict[str, float]) -> None:
+            say(f"epoch {done}/{total} " + " ".join(f"{k} {v:.4f}" for k, v in now.items() if k != "epoch") + f" {time.time() - began:.0f} s")
+
+        best = fit_segmenter(model, *train, *val, settings, seed, work / f"{name}.safetensors", report, minutes)
+        save_network(weights, model, spec, {"training": asdict(settings), "validation": best, "seed": seed})
+    model, spec, facts = load_network(weights)
+    say("Scoring D2 and the pool.")
+    d2, pool = (gather(part, read, model, spec.side) for part in (parts.d2, parts.pool))
+    dice = score(model, *tensors_of(parts.pool, read, spec.side))["dice"]
+    say(f"Dice on the pool {dice:.3f}. Fitting thresholds on {len(parts.d2)} images.")
+    fitted = fit_methods(d2[0], d2[1], say, seed)
+    save_members(out / "weights" / f"{name}-thresholds.safetensors", fitted, {"base": name, "seed": seed})
+    members = load_members(out / "weights" / f"{name}-thresholds.safetensors")
+    pool[2].save(out / "scores" / f"{name}.npz")
+    knots = {method: predict_knots(m, pool[0]).numpy() for method, m in members.items()}
+    np.savez_compressed(
+        out / "scores" / f"{name}-thresholds.npz", features=pool[0].features.numpy().astype(np.float32),
+        **{"plug-in": pool[0].plug_in.numpy()}, **knots,
+    )  # fmt: skip
+    (out / "scores" / f"{name}.json").write_text(
+        json.dumps(
+            {
+                "study": name,
+                "sizes": {k: len(getattr(parts, k)) for k in ("d1", "d1_val", "d2", "pool")},
+                "side": spec.side,
+                "pool_dice": round(dice, 4),
+                "validation": facts["validation"],
+                "training": facts["training"],
+                "out_of_fold_gap": {m: round(f.gap, 4) for m, f in fitted.items()},
+                "thresholds": {m: asdict(f.settings) for m, f in fitted.items()},
+                "hashes": {k: v[:16] for k, v in pool[3].items()},
+            },
+            indent=1,
+        )
+        + "\n"
+    )
+    say(f"Done in {time.time() - began:.0f} s.")
+

@@ -1,0 +1,1 @@
+"""Base networks, how they are trained, their weights and their cards."""

@@ -1,0 +1,174 @@
+"""One table for every knob: its default, range, unit and help text.
+
+Each method has a frozen dataclass here (or, for a generator of data, beside the generator). Both user interfaces build their
+controls from these tables and the command line builds its flags from them, so that a default is written in one place only.
+This module knows no widget and no method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What a control needs to know of one setting.
+
+    Attributes:
+        name: Field name in the settings class.
+        default: Value before anybody touches it.
+        low: Smallest allowed value, or None where there is no range.
+        high: Largest allowed value, or None.
+        step: Step of a slider, or None.
+        unit: Unit in words, "" for a pure number.
+        help: One or two sentences for the person who moves it.
+        choices: Allowed values of a choice; empty for numbers.
+        log: True when the control should move on a logarithmic scale.
+        label: What the control is called on the screen.
+    """
+
+    name: str
+    default: Any
+    low: float | None
+    high: float | None
+    step: float | None
+    unit: str
+    help: str
+    choices: tuple[Any, ...] = ()
+    log: bool = False
+    label: str = ""
+
+
+def knob(
+    default: Any,
+    low: float | None = None,
+    high: float | None = None,
+    step: float | None = None,
+    unit: str = "",
+    help: str = "",
+    choices: tuple[Any, ...] = (),
+    log: bool = False,
+    label: str = "",
+) -> Any:
+    """Declare one field of a settings dataclass, with everything a control needs. See `Knob`."""
+    return field(
+        default=default,
+        metadata={
+            "knob": dict(low=low, high=high, step=step, unit=unit, help=help, choices=choices, log=log, label=label)
+        },
+    )
+
+
+def knobs(settings: type | Any) -> dict[str, Knob]:
+    """Read the table of a settings class.
+
+    Args:
+        settings: A dataclass (or an instance of one) whose fields were declared with `knob`.
+
+    Returns:
+        Field name -> `Knob`, in the order of declaration.
+    """
+    table = {}
+    for f in fields(settings):
+        if "knob" in f.metadata:
+            facts = dict(f.metadata["knob"])
+            facts["label"] = facts["label"] or f.name.replace("_", " ")
+            table[f.name] = Knob(name=f.name, default=f.default, **facts)
+    return table
+
+
+def check(settings: Any) -> None:
+    """Refuse settings outside their ranges.
+
+    Raises:
+        ValueError: Names the setting, its value and the allowed range or choices.
+    """
+    for name, k in knobs(settings).items():
+        value = getattr(settings, name)
+        if k.choices and value not in k.choices:
+            raise ValueError(f"{k.label} is {value!r}; choose one of {', '.join(map(str, k.choices))}.")
+        if k.low is not None and not (k.low <= value):
+            raise ValueError(f"{k.label} is {value}; it cannot be below {k.low}{' ' + k.unit if k.unit else ''}.")
+        if k.high is not None and not (value <= k.high):
+            raise ValueError(f"{k.label} is {value}; it cannot be above {k.high}{' ' + k.unit if k.unit else ''}.")
+
+
+@dataclass(frozen=True)
+class CoverageSettings:
+    """What a visitor of the coverage page chooses."""
+
+    alpha: float = knob(
+        0.1,
+        0.02,
+        0.5,
+        0.01,
+        help="The share of a lesion that may be missed, on average. 0.1 promises that 90 % is inside. A smaller "
+        "value promises more and marks more of the image.",
+        label="α, share that may be missed",
+    )
+    seed: int = knob(
+        0,
+        0,
+        9999,
+        1,
+        help="Which images calibrate and which are tested. The same seed always gives the same draw.",
+        label="seed",
+    )
+    model: str = knob(
+        "phantom",
+        choices=("phantom", "polyp"),
+        help="Phantom: a small network for the drawn pictures that ship with Plumbline. Polyp: a network trained "
+        "on real colonoscopy frames; it knows nothing else and is no medical device.",
+        label="model",
+    )
+    calibration_share: float = knob(
+        0.5,
+        0.1,
+        0.9,
+        0.05,
+        help="How much of the pool calibrates; the rest is tested.",
+        label="share that calibrates",
+    )
+
+
+@dataclass(frozen=True)
+class CoatSettings:
+    """How a threshold predictor is fitted (COAT and AT get the same inputs, trunk, ensemble size and budget).
+
+    Temperatures are in logit units: the divisor of (score - threshold) inside the sigmoid of the soft coverage.
+    """
+
+    objective: str = knob(
+        "coat",
+        choices=("coat", "at"),
+        help="COAT pushes each image's own soft coverage to the target. AT regresses the threshold that would "
+        "have been right.",
+    )
+    miss: str = knob(
+        "absolute",
+        choices=("absolute", "squared"),
+        help="How COAT counts an image's distance from the target coverage.",
+        label="how a miss counts",
+    )
+    temperature_start: float = knob(
+        6.0, 0.05, 20.0, 0.05, unit="logits", log=True, help="Softness of the first epochs.", label="T at the start"
+    )
+    temperature_end: float = knob(
+        1.0, 0.05, 20.0, 0.05, unit="logits", log=True, help="Softness of the last epochs.", label="T at the end"
+    )
+    epochs: int = knob(80, 1, 400, 1, help="Passes over the predictor's images.")
+    learning_rate: float = knob(2e-3, 1e-5, 1e-1, log=True, help="Step size of AdamW.", label="learning rate")
+    weight_decay: float = knob(1e-2, 0.0, 1.0, help="Decay of AdamW.", label="weight decay")
+    dropout: float = knob(0.2, 0.0, 0.9, help="Share of hidden features left out in a step.")
+    batch: int = knob(32, 2, 256, 1, unit="images", help="Images in a step.")
+    members: int = knob(
+        5,
+        2,
+        20,
+        1,
+        help="Predictors in the ensemble; each leaves out its own part of the images to decide when to stop.",
+    )
+    low_alpha: float = knob(0.02, 0.001, 0.4, help="Smallest α drawn while fitting.", label="smallest α")
+    high_alpha: float = knob(0.5, 0.05, 0.9, help="Largest α drawn while fitting.", label="largest α")
+    patience: int = knob(25, 1, 400, 1, unit="epochs", help="Stop a member after so long without gain.")
