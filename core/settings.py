@@ -1,8 +1,8 @@
 """One table for every knob: its default, range, unit and help text.
 
-Each method has a frozen dataclass here (or, for a generator of data, beside the generator). Both user interfaces build their
-controls from these tables and the command line builds its flags from them, so that a default is written in one place only.
-This module knows no widget and no method.
+Each method has a frozen dataclass here (or, for a generator of data, beside the generator). Both user
+interfaces build their controls from these tables and the command line builds its flags from them, so that a
+default is written in one place only. This module knows no widget and no method.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def knob(
     return field(
         default=default,
         metadata={
-            "knob": dict(low=low, high=high, step=step, unit=unit, help=help, choices=choices, log=log, label=label)
+            "knob": dict(
+                low=low, high=high, step=step, unit=unit, help=help, choices=choices, log=log, label=label
+            )
         },
     )
 
@@ -89,9 +91,13 @@ def check(settings: Any) -> None:
         if k.choices and value not in k.choices:
             raise ValueError(f"{k.label} is {value!r}; choose one of {', '.join(map(str, k.choices))}.")
         if k.low is not None and not (k.low <= value):
-            raise ValueError(f"{k.label} is {value}; it cannot be below {k.low}{' ' + k.unit if k.unit else ''}.")
+            raise ValueError(
+                f"{k.label} is {value}; it cannot be below {k.low}{' ' + k.unit if k.unit else ''}."
+            )
         if k.high is not None and not (value <= k.high):
-            raise ValueError(f"{k.label} is {value}; it cannot be above {k.high}{' ' + k.unit if k.unit else ''}.")
+            raise ValueError(
+                f"{k.label} is {value}; it cannot be above {k.high}{' ' + k.unit if k.unit else ''}."
+            )
 
 
 @dataclass(frozen=True)
@@ -152,12 +158,26 @@ class CoatSettings:
         label="how a miss counts",
     )
     temperature_start: float = knob(
-        6.0, 0.05, 20.0, 0.05, unit="logits", log=True, help="Softness of the first epochs.", label="T at the start"
+        6.0,
+        0.05,
+        20.0,
+        0.05,
+        unit="logits",
+        log=True,
+        help="Softness of the first epochs.",
+        label="T at the start",
     )
     temperature_end: float = knob(
-        1.0, 0.05, 20.0, 0.05, unit="logits", log=True, help="Softness of the last epochs.", label="T at the end"
+        1.0,
+        0.05,
+        20.0,
+        0.05,
+        unit="logits",
+        log=True,
+        help="Softness of the last epochs.",
+        label="T at the end",
     )
-    epochs: int = knob(80, 1, 400, 1, help="Passes over the predictor's images.")
+    epochs: int = knob(60, 1, 400, 1, help="Passes over the predictor's images.")
     learning_rate: float = knob(2e-3, 1e-5, 1e-1, log=True, help="Step size of AdamW.", label="learning rate")
     weight_decay: float = knob(1e-2, 0.0, 1.0, help="Decay of AdamW.", label="weight decay")
     dropout: float = knob(0.2, 0.0, 0.9, help="Share of hidden features left out in a step.")
@@ -171,4 +191,4 @@ class CoatSettings:
     )
     low_alpha: float = knob(0.02, 0.001, 0.4, help="Smallest α drawn while fitting.", label="smallest α")
     high_alpha: float = knob(0.5, 0.05, 0.9, help="Largest α drawn while fitting.", label="largest α")
-    patience: int = knob(25, 1, 400, 1, unit="epochs", help="Stop a member after so long without gain.")
+    patience: int = knob(20, 1, 400, 1, unit="epochs", help="Stop a member after so long without gain.")

@@ -1,1 +1,3 @@
-"""COAT and AT: a threshold for each image, predicted from the image and its logit map, and the thresholds they are measured by."""
+"""COAT and AT: a threshold for each image, predicted from the image and its logit map, and the thresholds
+they are measured by.
+"""

@@ -1,6 +1,8 @@
-"""What the threshold predictor sees of an image: a small picture with its score map, and global features of the map.
+"""What the threshold predictor sees of an image: a small picture with its score map, and global features of
+the map.
 
-Nothing here uses a mask. The same function serves the images that fit the predictor, the pool, and a visitor's upload.
+Nothing here uses a mask. The same function serves the images that fit the predictor, the pool, and a
+visitor's upload.
 """
 
 from __future__ import annotations
@@ -78,7 +80,11 @@ def map_features(scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     p = torch.sigmoid(flat)
     entropy = -(p * F.logsigmoid(flat) + (1 - p) * F.logsigmoid(-flat))
     area = torch.stack([torch.log((flat >= level).sum() + 1.0) for level in LEVELS]) - np.log(n)
-    dy, dx = torch.gradient(scores) if min(scores.shape) > 1 else (torch.zeros_like(scores), torch.zeros_like(scores))
+    dy, dx = (
+        torch.gradient(scores)
+        if min(scores.shape) > 1
+        else (torch.zeros_like(scores), torch.zeros_like(scores))
+    )
     rim = (scores.abs() < 2).float()
     sharp = ((dy.square() + dx.square()).sqrt() * rim).sum() / rim.sum().clamp(min=1) * max(scores.shape) / 64
     rest = torch.tensor(
@@ -109,10 +115,14 @@ def predictor_input(images: Sequence[np.ndarray], maps: Sequence[torch.Tensor]) 
     pictures, features, plugs = [], [], []
     for rgb, scores in zip(images, maps, strict=True):
         if rgb.shape[:2] != tuple(scores.shape):
-            raise ValueError(f"The image has {rgb.shape[:2]} pixels and its score map {tuple(scores.shape)}; both must be on one grid.")
+            raise ValueError(
+                f"The image has {rgb.shape[:2]} pixels and its score map {tuple(scores.shape)}; both must be on one grid."
+            )
         square, frame = to_square(rgb, SIDE)
         small = torch.full((1, SIDE, SIDE), -3.0)
-        small[0, : frame.height, : frame.width] = F.adaptive_avg_pool2d(scores[None], (frame.height, frame.width))[0] / 5
+        small[0, : frame.height, : frame.width] = (
+            F.adaptive_avg_pool2d(scores[None], (frame.height, frame.width))[0] / 5
+        )
         pictures.append(torch.cat([square, small]))
         vector, plug = map_features(scores)
         features.append(vector)

@@ -1,8 +1,9 @@
 """Fitting an ensemble of threshold predictors on D2, and nothing else.
 
-Each member leaves out its own fold of D2; the fold decides when that member stops, by the gap of its thresholds after the one
-common shift that makes mean coverage right, averaged over alpha. The out-of-fold thresholds of all members together are an honest
-preview on D2, and every choice between variants is made on them. The base network is not touched: only its score maps come in.
+Each member leaves out its own fold of D2; the fold decides when that member stops, by the gap of its
+thresholds after the one common shift that makes mean coverage right, averaged over alpha. The out-of-fold
+thresholds of all members together are an honest preview on D2, and every choice between variants is made on
+them. The base network is not touched: only its score maps come in.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def hard_coverage(quantiles: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
     return 1 - torch.searchsorted(quantiles.contiguous(), tau.contiguous(), right=False).float() / q
 
 
-def shifted_gap(quantiles: torch.Tensor, knots: torch.Tensor, alphas: Sequence[float] = (0.05, 0.1, 0.2, 0.3)) -> float:
+def shifted_gap(
+    quantiles: torch.Tensor, knots: torch.Tensor, alphas: Sequence[float] = (0.05, 0.1, 0.2, 0.3)
+) -> float:
     """Mean gap over alphas after the common shift at which mean coverage is 1 - alpha.
 
     Args:
@@ -102,7 +105,9 @@ def fit(
     given, quantiles = given.select(there.nonzero()[:, 0]), quantiles[there]
     n = len(given)
     if n < 10:
-        raise ValueError(f"{n} images with a lesion are too few to fit thresholds; bring at least 10 (about 100 for it to help).")
+        raise ValueError(
+            f"{n} images with a lesion are too few to fit thresholds; bring at least 10 (about 100 for it to help)."
+        )
     folds = torch.randperm(n, generator=torch.Generator().manual_seed(seed)) % settings.members
     members, history = [], []
     out = torch.zeros(n, len(ALPHA_KNOTS))
@@ -114,17 +119,23 @@ def fit(
         if start is not None:
             model.load_state_dict(start[k].state_dict())
         best, best_gap, since = {a: b.clone() for a, b in model.state_dict().items()}, float("inf"), 0
-        optimiser = torch.optim.AdamW(model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
+        optimiser = torch.optim.AdamW(
+            model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        )
         rng = torch.Generator().manual_seed(seed * 7919 + k)
         cooled = max(1, int(0.7 * settings.epochs))
         for epoch in range(settings.epochs):
-            t = temperature_at(min(epoch, cooled - 1), cooled, settings.temperature_start, settings.temperature_end)
+            t = temperature_at(
+                min(epoch, cooled - 1), cooled, settings.temperature_start, settings.temperature_end
+            )
             loss = _epoch(model, optimiser, given, quantiles, train, settings, t, rng)
             model.eval()
             with torch.no_grad():
                 held_knots = model(given.select(held))
             gap = shifted_gap(quantiles[held], held_knots)
-            history.append({"member": float(k), "epoch": float(epoch), "temperature": t, "loss": loss, "gap": gap})
+            history.append(
+                {"member": float(k), "epoch": float(epoch), "temperature": t, "loss": loss, "gap": gap}
+            )
             if gap < best_gap - 1e-4:
                 best, best_gap, since = {a: b.clone() for a, b in model.state_dict().items()}, gap, 0
             elif epoch >= cooled:  # patience counts from the end of the annealing, which is never cut short
@@ -163,7 +174,9 @@ def _epoch(
         if bool(torch.rand(1, generator=rng) < 0.5):
             one = PredictorInput(one.picture.flip(2), one.features, one.plug_in)
         alpha = torch.sigmoid(torch.rand(len(pick), generator=rng) * (high - low) + low)
-        keep = (torch.rand(len(pick), model.head.in_features, generator=rng) >= settings.dropout) / (1 - settings.dropout)
+        keep = (torch.rand(len(pick), model.head.in_features, generator=rng) >= settings.dropout) / (
+            1 - settings.dropout
+        )
         tau = between_knots(model(one, keep), alpha)
         if settings.objective == "at":
             loss = at_loss(tau, _oracle(quantiles[pick], alpha))

@@ -1,4 +1,6 @@
-"""Fitted ensembles on disk: one weights file holds the members of AT and of COAT, with the settings that made them."""
+"""Fitted ensembles on disk: one weights file holds the members of AT and of COAT, with the settings that
+made them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ def save_members(path: Path, fitted: dict[str, Fitted], facts: dict[str, object]
     }
     any_fit = next(iter(fitted.values()))
     settings = {method: asdict(f.settings) for method, f in fitted.items()}
-    head: dict[str, object] = {"members": len(any_fit.members), "picture": any_fit.members[0].picture, "settings": settings}
+    head: dict[str, object] = {
+        "members": len(any_fit.members),
+        "picture": any_fit.members[0].picture,
+        "settings": settings,
+    }
     save_tensors(path, tensors, head | facts)
 
 
@@ -40,7 +46,9 @@ def load_members(path: Path) -> dict[str, tuple[ThresholdPredictor, ...]]:
         for k in range(int(facts["members"])):  # type: ignore[call-overload]
             member = ThresholdPredictor(bool(facts["picture"]))
             head = f"{method}.{k}."
-            member.load_state_dict({key[len(head) :]: v for key, v in tensors.items() if key.startswith(head)})
+            member.load_state_dict(
+                {key[len(head) :]: v for key, v in tensors.items() if key.startswith(head)}
+            )
             members.append(member.requires_grad_(False).eval())
         found[method] = tuple(members)
     return found

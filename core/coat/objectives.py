@@ -1,8 +1,9 @@
 """What COAT and AT minimise. All in logit units.
 
-COAT (METHODS 1.5): the distance between an image's *soft* coverage mean_j sigmoid((s_j - tau)/T) over lesion pixels and 1 - alpha, squared or absolute.
-AT: smooth L1 between the predicted and the oracle threshold. Images without lesion give no loss: nothing can be missed there.
-The probability form of soft coverage has a ceiling sigma(1/T); logits have none.
+COAT (METHODS 1.5): the distance between an image's *soft* coverage mean_j sigmoid((s_j - tau)/T) over
+lesion pixels and 1 - alpha, squared or absolute. AT: smooth L1 between the predicted and the oracle
+threshold. Images without lesion give no loss: nothing can be missed there. The probability form of soft
+coverage has a ceiling sigma(1/T); logits have none.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import torch
 import torch.nn.functional as F
 
 
-def soft_coverage(scores: torch.Tensor, tau: torch.Tensor, temperature: float, weight: torch.Tensor | None = None) -> torch.Tensor:
+def soft_coverage(
+    scores: torch.Tensor, tau: torch.Tensor, temperature: float, weight: torch.Tensor | None = None
+) -> torch.Tensor:
     """Soft share of a lesion above a threshold.
 
     Args:

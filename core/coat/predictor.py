@@ -1,14 +1,17 @@
-"""The threshold predictor: from an image, its score map and alpha to a threshold in logits. AT and COAT use the same one.
+"""The threshold predictor: from an image, its score map and alpha to a threshold in logits. AT and COAT use
+the same one.
 
-It predicts a *correction of the plug-in thresholds*: their lowest knot is moved, and the steps between knots are scaled by positive factors.
-So tau_hat rises with alpha by construction, an untrained predictor is exactly the plug-in threshold, and one predictor serves every
-alpha without retraining. The paper (METHODS 1.5) regresses one threshold at one alpha from image and map with a ResNet-50; with a few hundred images
-a small trunk beside global features is the stand-in.
+It predicts a *correction of the plug-in thresholds*: their lowest knot is moved, and the steps between
+knots are scaled by positive factors. So tau_hat rises with alpha by construction, an untrained predictor is
+exactly the plug-in threshold, and one predictor serves every alpha without retraining. The paper (METHODS
+1.5) regresses one threshold at one alpha from image and map with a ResNet-50; with a few hundred images a
+small trunk beside global features is the stand-in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -42,7 +45,7 @@ class ThresholdPredictor(nn.Module):
         self.trunk = nn.Sequential(
             *(
                 layer
-                for a, b in zip(channels, channels[1:], strict=False)
+                for a, b in pairwise(channels)
                 for layer in (nn.Conv2d(a, b, 3, stride=2, padding=1), nn.GroupNorm(4, b), nn.SiLU())
             ),
             nn.AdaptiveAvgPool2d(1),
@@ -94,6 +97,8 @@ def predict_knots(members: Sequence[ThresholdPredictor], given: PredictorInput) 
     return torch.cat(rows)
 
 
-def predict_thresholds(members: Sequence[ThresholdPredictor], given: PredictorInput, alpha: float) -> torch.Tensor:
+def predict_thresholds(
+    members: Sequence[ThresholdPredictor], given: PredictorInput, alpha: float
+) -> torch.Tensor:
     """tau_hat of an ensemble at one alpha, `(N,)` float32 logits."""
     return between_knots(predict_knots(members, given), alpha)

@@ -1,9 +1,11 @@
 """Thresholds that need no training: the oracle of each image and the plug-in threshold.
 
-Oracle (METHODS 1.5): the largest threshold at which at least 1 - alpha of the lesion is inside; it needs the mask, is the target of AT and the lower bound
-of every gap. Plug-in: the largest threshold at which the share of the *expected* lesion, sum of p over the set / sum of p, reaches 1 - alpha; the coverage that
-the model itself expects. It needs neither mask nor training, and it is right exactly as far as the probabilities are.
-Neither is conformal by itself: both go through `core.conformal` like every other threshold.
+Oracle (METHODS 1.5): the largest threshold at which at least 1 - alpha of the lesion is inside; it needs
+the mask, is the target of AT and the lower bound of every gap. Plug-in: the largest threshold at which the
+share of the *expected* lesion, sum of p over the set / sum of p, reaches 1 - alpha; the coverage that the
+model itself expects. It needs neither mask nor training, and it is right exactly as far as the
+probabilities are. Neither is conformal by itself: both go through `core.conformal` like every other
+threshold.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def plug_in_thresholds(curves: CoverageCurves, alphas: torch.Tensor) -> torch.Te
     return plug_in_of_sorted(rows, alphas, None if total is None else total.diff(dim=1))
 
 
-def plug_in_of_sorted(rows: torch.Tensor, alphas: torch.Tensor, counts: torch.Tensor | None = None) -> torch.Tensor:
+def plug_in_of_sorted(
+    rows: torch.Tensor, alphas: torch.Tensor, counts: torch.Tensor | None = None
+) -> torch.Tensor:
     """The plug-in thresholds of logits sorted by falling value.
 
     Args:

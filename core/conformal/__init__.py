@@ -1,4 +1,6 @@
-"""Exact conformal control of per-image coverage: curves, calibration, evaluation, and what is promised in words."""
+"""Exact conformal control of per-image coverage: curves, calibration, evaluation, and what is promised in
+words.
+"""
 
 from core.conformal.control import (
     Calibration,

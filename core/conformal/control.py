@@ -1,9 +1,10 @@
 """The exact shift: calibration of any per-image threshold by one weighted quantile.
 
-Lesion pixel j of image i enters the set exactly when t >= v_ij = tau_hat_i - score_ij. With weight 1/m_i for each such pixel,
-the smallest shift with sum_i TPR_i(t) >= (n + 1)(1 - alpha) is a weighted quantile of v: one sort serves every alpha (METHODS 1.3, 1.4).
-CRC (Angelopoulos et al., 2024) is the case tau_hat = const. The plug-in threshold, AT and COAT only change tau_hat. When n < 1/alpha - 1 no finite
-shift can keep the promise and t is +inf: the whole image.
+Lesion pixel j of image i enters the set exactly when t >= v_ij = tau_hat_i - score_ij. With weight 1/m_i
+for each such pixel, the smallest shift with sum_i TPR_i(t) >= (n + 1)(1 - alpha) is a weighted quantile of
+v: one sort serves every alpha (METHODS 1.3, 1.4). CRC (Angelopoulos et al., 2024) is the case tau_hat =
+const. The plug-in threshold, AT and COAT only change tau_hat. When n < 1/alpha - 1 no finite shift can keep
+the promise and t is +inf: the whole image.
 
 The clip of thresholds to [0, 1] exists only for probabilities; that variant is in `probability.py`.
 """
@@ -137,18 +138,27 @@ class Calibration:
     guarantee: str
 
 
+def percent(share: float) -> str:
+    """A share as a person reads it: 0.9 -> "90 %", with a no-break space; small ones keep one digit: 0.004 -> "0.4 %"."""
+    value = 100 * share
+    digits = 1 if 0 < abs(value) < 0.95 or (99.05 < value < 100) else 0
+    return f"{value:.{digits}f}\u00a0%"
+
+
 def guarantee_sentence(alpha: float, n: int, n_empty: int = 0) -> str:
     """What a calibration on n images promises, on what assumption, in plain words."""
-    empty = f" ({n_empty} without a lesion were left out: nothing can be missed there.)" if n_empty else ""
+    were = "image without a lesion was" if n_empty == 1 else "images without a lesion were"
+    empty = f" ({n_empty} {were} left out: nothing can be missed there.)" if n_empty else ""
     need = images_needed(alpha)
+    share = f"{100 * (1 - alpha):.6g}\u00a0%"  # not rounded to whole per cent: 97.5 % must not become a promise of 98 %
     if n < need:
         more = need - n
         return (
-            f"{n} calibration image{'' if n == 1 else 's'} cannot carry a promise of {1 - alpha:.0%}: the only honest set is the whole image. "
+            f"{n} calibration image{'' if n == 1 else 's'} cannot carry a promise of {share}: the only honest set is the whole image. "
             f"Bring {more} more with a lesion; from {need} on, a smaller set can be promised.{empty}"
         )
     return (
-        f"If these {n} images and the next one are drawn alike, then on average over both draws at least {1 - alpha:.0%} of its lesion is "
+        f"If these {n} images and the next one are drawn alike, then on average over both draws at least {share} of its lesion is "
         f"inside; with this one calibration set it may be a little less.{empty}"
     )
 
@@ -188,6 +198,7 @@ def calibrate(
     Raises:
         ValueError: alpha outside (0, 1), or thresholds that do not fit the images.
     """
+    tau_hat = _checked(curves, tau_hat)
     chosen = _subset(len(curves), subset)
     used = chosen & curves.has_lesion
     n = int(used.sum())
@@ -206,7 +217,9 @@ def calibrate(
             raise ArithmeticError("The calibrated set misses its own target on the calibration images.")
     n_empty = int((chosen & ~curves.has_lesion).sum())
     feasible = math.isfinite(shift)
-    return Calibration(method, alpha, shift, n, n_empty, feasible, reached, guarantee_sentence(alpha, n, n_empty))
+    return Calibration(
+        method, alpha, shift, n, n_empty, feasible, reached, guarantee_sentence(alpha, n, n_empty)
+    )
 
 
 def _checked(curves: CoverageCurves, tau_hat: torch.Tensor) -> torch.Tensor:
@@ -218,7 +231,9 @@ def _checked(curves: CoverageCurves, tau_hat: torch.Tensor) -> torch.Tensor:
     return tau_hat
 
 
-def _entries(curves: CoverageCurves, tau_hat: torch.Tensor, used: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _entries(
+    curves: CoverageCurves, tau_hat: torch.Tensor, used: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Unsorted shifts `(P,)` float32 of all lesion pixels and their weights `(P,)` float64 (0 where not used)."""
     tau_hat, lesion = _checked(curves, tau_hat), curves.lesion
     constant = bool((tau_hat == tau_hat[0]).all())
@@ -231,7 +246,7 @@ def _entries(curves: CoverageCurves, tau_hat: torch.Tensor, used: torch.Tensor) 
 def _weighted_quantile(v: torch.Tensor, weight: torch.Tensor, target: float, runs: int = 4096) -> float:
     """Smallest v whose cumulative weight reaches the target; a histogram finds the run of values, only that run is sorted."""
     low, high = float(v.min()), float(v.max())
-    if high > low:
+    if 1e-30 < high - low < 1e38:  # otherwise the scale of the runs leaves float32: sort everything
         run = ((v - low) * (runs / (high - low))).to(torch.int32).clamp_(0, runs - 1)
         mass = torch.bincount(run, weights=weight, minlength=runs).cumsum(0)
         g = min(int(torch.searchsorted(mass, target)), runs - 1)

@@ -1,18 +1,22 @@
-"""For each image, how coverage and area grow as the threshold falls: the one structure that every method asks.
+"""For each image, how coverage and area grow as the threshold falls: the one structure that every method
+asks.
 
-An image is covered at threshold tau by the share of its lesion pixels with score >= tau; its set area is the share of all its pixels
-with score >= tau. `CoverageCurves` keeps both distributions of scores, exact or in bins. Bins round lesion scores down and all
-scores up, so that binned coverage is never above the exact one and binned area never below: a promise made in bins holds for
-the exact scores. Sets use >= everywhere, evaluated as (tau_hat - score) <= t in float32, the same expression in calibration and test (the
-rounding trap of computing tau_hat - t first is avoided).
+An image is covered at threshold tau by the share of its lesion pixels with score >= tau; its set area is
+the share of all its pixels with score >= tau. `CoverageCurves` keeps both distributions of scores, exact or
+in bins. Bins round lesion scores down and all scores up, so that binned coverage is never above the exact
+one and binned area never below: a promise made in bins holds for the exact scores. Sets use >= everywhere,
+evaluated as (tau_hat - score) <= t in float32, the same expression in calibration and test (the rounding
+trap of computing tau_hat - t first is avoided).
 
-Source of the view: weighted quantiles, METHODS 1.4; it is CRC (Angelopoulos et al., 2024) for a constant tau_hat.
-This module calibrates nothing and knows no network.
+Source of the view: weighted quantiles, METHODS 1.4; it is CRC (Angelopoulos et al., 2024) for a constant
+tau_hat. This module calibrates nothing and knows no network.
 """
 
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-BIN_EDGES = torch.linspace(-15.0, 15.0, 1201)
+BIN_EDGES = torch.arange(-600, 601) / 40
 """Edges of the shipped tables in logits: 1/40 of a logit apart; a score on an edge stays exact."""
 
 
@@ -149,7 +153,7 @@ class CoverageCurves:
             names: N names; numbers are used when absent.
 
         Raises:
-            ValueError: Shapes differ, a score is NaN, or there is no image.
+            ValueError: Shapes or numbers differ, a score is NaN, or there is no image.
         """
         lesion, pixels, m, size = [], [], [], []
         for i, (score, mask) in enumerate(zip(scores, masks, strict=True)):
@@ -169,6 +173,10 @@ class CoverageCurves:
         if any(torch.isnan(p).any() for p in pixels):
             raise ValueError("A score map contains NaN. Repair the map: a threshold on NaN means nothing.")
         names = tuple(str(i) for i in range(len(size))) if names is None else tuple(names)
+        if len(names) != len(size):
+            raise ValueError(
+                f"There are {len(size)} images and {len(names)} names; give one name for each image."
+            )
         m_t, size_t = torch.tensor(m), torch.tensor(size)
         zero = torch.zeros(1, dtype=torch.int64)
         return CoverageCurves(
@@ -211,8 +219,9 @@ class CoverageCurves:
         )
 
     def select(self, index: Sequence[int] | np.ndarray | torch.Tensor) -> CoverageCurves:
-        """The curves of some images, in the given order."""
-        at = torch.as_tensor(np.asarray(index), dtype=torch.int64)
+        """The curves of some images, in the given order; flags `(N,)` bool choose the flagged ones."""
+        wanted = np.asarray(index)
+        at = torch.as_tensor(np.flatnonzero(wanted) if wanted.dtype == bool else wanted, dtype=torch.int64)
         return CoverageCurves(
             tuple(self.names[int(i)] for i in at),
             self.lesion.select(at),
@@ -265,13 +274,14 @@ class CoverageCurves:
         Raises:
             ValueError: The file is not such a table.
         """
-        with np.load(path, allow_pickle=False) as z:
-            missing = {"names", "edges", "lesion", "pixels", "size"} - set(z.files)
-            if missing:
-                raise ValueError(f"{Path(path).name} is not a table of coverage curves: it lacks {', '.join(sorted(missing))}.")
-            edges = torch.from_numpy(z["edges"])
-            lesion, pixels = (torch.from_numpy(z[k].astype(np.int64)) for k in ("lesion", "pixels"))
-            names, size = tuple(str(s) for s in z["names"]), torch.from_numpy(z["size"])
+        try:
+            with np.load(path, allow_pickle=False) as z:
+                raw = {key: z[key] for key in ("names", "edges", "lesion", "pixels", "size")}
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{Path(path).name} is not a table of coverage curves ({error}).") from error
+        edges = torch.from_numpy(raw["edges"])
+        lesion, pixels = (torch.from_numpy(raw[key].astype(np.int64)) for key in ("lesion", "pixels"))
+        names, size = tuple(str(s) for s in raw["names"]), torch.from_numpy(raw["size"])
         return CoverageCurves(
             names, _from_histogram(lesion, edges), _from_histogram(pixels, edges), lesion.sum(1), size, True
         )

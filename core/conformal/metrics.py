@@ -1,4 +1,5 @@
-"""What a calibrated set is worth: coverage, gap, shortfall, worst images, area, and the spread over redrawn calibration sets.
+"""What a calibrated set is worth: coverage, gap, shortfall, worst images, area, and the spread over redrawn
+calibration sets.
 
 The gap is the mean over images of |coverage - (1 - alpha)| (METHODS 1.7), not the gap of the mean. It can be cheated: marking the whole image
 gives exactly alpha. So no gap leaves this module without the set area beside it, and `core.lab` always adds the rows
@@ -76,7 +77,9 @@ def evaluate(
     full, empty = chosen & curves.has_lesion, chosen & ~curves.has_lesion
     n = int(full.sum())
     if n == 0:
-        raise ValueError("None of the test images has a lesion: coverage is not defined there. Bring images with a lesion.")
+        raise ValueError(
+            "None of the test images has a lesion: coverage is not defined there. Bring images with a lesion."
+        )
     t = torch.as_tensor(shift, dtype=torch.float32)
     t = t.expand(len(curves))[:, None] if t.ndim == 0 else t[:, None]
     all_coverage, all_area = curves.coverage(tau_hat, t)[:, 0], curves.area(tau_hat, t)[:, 0]
@@ -163,25 +166,30 @@ def resample(
     t = torch.from_numpy(shift)
     coverage = curves.coverage(tau_hat, t).numpy()[keep]
     area = curves.area(tau_hat, t).numpy()[keep]
-    n = np.maximum(test.sum(0), 1)
+    n = test.sum(0)
+    none = n == 0  # a draw that tests no lesion has no figures
+    n = np.maximum(n, 1)
     miss = (1.0 - alpha) - coverage
     worst = np.sort(np.where(test, coverage, np.inf), axis=0)
     k = np.maximum(1, np.round(0.05 * n)).astype(int)
     total = np.cumsum(worst[: k.max()], axis=0)
     share = (curves.lesion_size.numpy() / curves.size.numpy())[keep, None]
-    return Resampled(
-        alpha,
-        shift,
+    stretch = np.where(test, area / share, np.nan)
+    stretch[:, none] = 0.0  # becomes NaN below; the median of nothing would warn
+    figures = [
         (coverage * test).sum(0) / n,
         (np.abs(miss) * test).sum(0) / n,
         (area * test).sum(0) / n,
         (np.maximum(miss, 0) * test).sum(0) / n,
         total[k - 1, np.arange(test.shape[1])] / k,
-        np.nanmedian(np.where(test, area / share, np.nan), axis=0),
-    )
+        np.nanmedian(stretch, axis=0),
+    ]
+    return Resampled(alpha, shift, *(np.where(none, np.nan, f) for f in figures))
 
 
-def shift_for_area(curves: CoverageCurves, tau_hat: torch.Tensor, area: float, subset: np.ndarray | None = None) -> float:
+def shift_for_area(
+    curves: CoverageCurves, tau_hat: torch.Tensor, area: float, subset: np.ndarray | None = None
+) -> float:
     """The common shift at which the mean set area of images with a lesion is a given one (bisection; no promise attached).
 
     Args:
@@ -191,8 +199,10 @@ def shift_for_area(curves: CoverageCurves, tau_hat: torch.Tensor, area: float, s
         subset: Images that count.
     """
     chosen = _subset(len(curves), subset) & curves.has_lesion
-    low, high = -60.0, 60.0
-    for _ in range(40):
+    tau_hat = torch.as_tensor(tau_hat).float()
+    low = float(tau_hat.min()) - float(curves.pixels.value.max()) - 1.0
+    high = float(tau_hat.max()) - float(curves.pixels.value.min()) + 1.0
+    for _ in range(50):
         middle = (low + high) / 2
         if float(curves.area(tau_hat, middle)[chosen].mean()) >= area:
             high = middle

@@ -1,7 +1,7 @@
 """Segmentation data sets as their owners publish them: a folder `images`, a folder `masks`, the same stems.
 
-It lists and reads; it does not split (`splits.py`) and does not resize (`core.images.grid`). The sets themselves are never
-part of this project: where one is absent the error says what was looked for and where.
+It lists and reads; it does not split (`splits.py`) and does not resize (`core.images.grid`). The sets
+themselves are never part of this project: where one is absent the error says what was looked for and where.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def list_pairs(folder: str | Path, mask_suffix: str = "") -> list[Pair]:
         if p.is_file() and p.stem + mask_suffix in by_stem
     ]
     if not pairs:
-        raise DataAbsent(f"{folder} holds no image whose mask has the same name (with {mask_suffix!r} behind it).")
+        raise DataAbsent(
+            f"{folder} holds no image whose mask has the same name (with {mask_suffix!r} behind it)."
+        )
     return pairs
 
 

@@ -1,8 +1,9 @@
 """Fixed parts of a data set (D1, D2, pool) and the redrawn halves of the pool.
 
-D1 trains the base network, D2 the threshold predictor and every choice, the pool is calibrated and tested on. The parts are
-written down in a JSON file beside the weights; a seed only re-draws calibration and test from the pool. Near-duplicate images
-(same scene, nearly the same frame) stay in one part, so that no image has a twin on the other side of a promise.
+D1 trains the base network, D2 the threshold predictor and every choice, the pool is calibrated and tested
+on. The parts are written down in a JSON file beside the weights; a seed only re-draws calibration and test
+from the pool. Near-duplicate images (same scene, nearly the same frame) stay in one part, so that no image
+has a twin on the other side of a promise.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def thumbnail_code(rgb: np.ndarray, side: int = 16) -> np.ndarray:
     return small / max(float(np.linalg.norm(small)), 1e-6)
 
 
-def find_twins(names: Sequence[str], codes: np.ndarray, threshold: float = 0.995) -> tuple[tuple[str, ...], ...]:
+def find_twins(
+    names: Sequence[str], codes: np.ndarray, threshold: float = 0.995
+) -> tuple[tuple[str, ...], ...]:
     """Group images whose thumbnails correlate above a threshold.
 
     Args:
@@ -132,7 +135,9 @@ def redraw(n: int, calibration_share: float, seed: int) -> tuple[np.ndarray, np.
         ValueError: n < 2.
     """
     if n < 2:
-        raise ValueError(f"A pool of {n} image(s) cannot be divided into calibration and test; bring at least 2.")
+        raise ValueError(
+            f"A pool of {n} image(s) cannot be divided into calibration and test; bring at least 2."
+        )
     order = np.random.default_rng(seed).permutation(n)
     cut = min(max(int(round(calibration_share * n)), 1), n - 1)
     return np.sort(order[:cut]), np.sort(order[cut:])
@@ -144,7 +149,9 @@ def content_hash(rgb: np.ndarray) -> str:
     return hashlib.sha256(head + np.ascontiguousarray(rgb).tobytes()).hexdigest()
 
 
-def refuse_shared(first: dict[str, str], second: dict[str, str], a: str = "calibration", b: str = "test") -> None:
+def refuse_shared(
+    first: dict[str, str], second: dict[str, str], a: str = "calibration", b: str = "test"
+) -> None:
     """Refuse two sets that share an image.
 
     Args:

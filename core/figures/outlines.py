@@ -1,7 +1,8 @@
 """Outlines of sets drawn into a picture: arrays in, an RGB array out, for pages, reports and files.
 
-A set's outline is the border of its pixels in the method's colour on a dark edge; the truth is a thin white line with a dark edge. Misses (truth outside a
-set) can be hatched and false alarms dotted. For the screen the result still goes through `core.images.to_display`.
+A set's outline is the border of its pixels in the method's colour on a dark edge; the truth is a thin white
+line with a dark edge. Misses (truth outside a set) can be hatched and false alarms dotted. For the screen
+the result still goes through `core.images.to_display`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def _grow(inside: np.ndarray, k: int) -> np.ndarray:
     """Enlarge a set k times with smoothed corners."""
     if k == 1:
         return inside
-    grey = Image.fromarray(inside.astype(np.uint8) * 255).resize((inside.shape[1] * k, inside.shape[0] * k), Image.Resampling.BILINEAR)
+    grey = Image.fromarray(inside.astype(np.uint8) * 255).resize(
+        (inside.shape[1] * k, inside.shape[0] * k), Image.Resampling.BILINEAR
+    )
     return np.asarray(grey) > 127
 
 

@@ -11,7 +11,15 @@ COLOURS = {
     "oracle": "#999999",
     "whole image": "#666666",
 }
-DASHES = {"CRC": [8, 4], "COAT": [1, 0], "AT": [2, 2], "plug-in": [10, 3, 2, 3], "AA-CRC": [4, 2], "oracle": [3, 3], "whole image": [12, 6]}
+DASHES = {
+    "CRC": [8, 4],
+    "COAT": [1, 0],
+    "AT": [2, 2],
+    "plug-in": [10, 3, 2, 3],
+    "AA-CRC": [4, 2],
+    "oracle": [3, 3],
+    "whole image": [12, 6],
+}
 SHAPES = {
     "CRC": "square",
     "COAT": "circle",

@@ -1,8 +1,9 @@
 """From an image to a network's square and back to the image's own grid, the same way everywhere.
 
-The promise of Plumbline is about the pixels of the *grid*: the image itself, or the image scaled down so that its long side is
-512. In calibration, in tests and on the page a picture goes to its grid, is scaled with its aspect kept and padded to the
-network's square, and the scores come back to the grid. This module does no file reading and no inference.
+The promise of Plumbline is about the pixels of the *grid*: the image itself, or the image scaled down so
+that its long side is 512. In calibration, in tests and on the page a picture goes to its grid, is scaled
+with its aspect kept and padded to the network's square, and the scores come back to the grid. This module
+does no file reading and no inference.
 """
 
 from __future__ import annotations

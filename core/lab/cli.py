@@ -1,6 +1,7 @@
 """The library from the shell: `python -m core predict IMAGE --out DIR` and `python -m core study NAME`.
 
-Errors that a person can mend are one sentence on standard error and exit code 2; anything else keeps its traceback, for it is a bug.
+Errors that a person can mend are one sentence on standard error and exit code 2; anything else keeps its
+traceback, for it is a bug.
 """
 
 from __future__ import annotations
@@ -19,20 +20,33 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser("python -m core", description="Plumbline from the shell.")
     commands = root.add_subparsers(dest="command", required=True)
 
-    one = commands.add_parser("predict", help="outlines, thresholds and areas for one image (or each slice or file in it)")
+    one = commands.add_parser(
+        "predict", help="outlines, thresholds and areas for one image (or each slice or file in it)"
+    )
     one.add_argument("image", type=Path, help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them")
     one.add_argument("--mask", type=Path, help="truth of the same size: 0 is background")
     one.add_argument("--alpha", type=float, default=table["alpha"].default, help=table["alpha"].help)
     one.add_argument("--model", choices=table["model"].choices, default="polyp", help=table["model"].help)
     one.add_argument("--seed", type=int, default=table["seed"].default, help=table["seed"].help)
-    one.add_argument("--slice", type=int, default=None, help="which slice of a volume, from 0; the middle one when absent")
+    one.add_argument(
+        "--slice", type=int, default=None, help="which slice of a volume, from 0; the middle one when absent"
+    )
     one.add_argument("--out", type=Path, required=True, help="folder for the results")
 
-    study = commands.add_parser("study", help="make a study anew: base network, thresholds, score table (hours on a CPU)")
+    study = commands.add_parser(
+        "study", help="make a study anew: base network, thresholds, score table (hours on a CPU)"
+    )
     study.add_argument("name", choices=table["model"].choices)
     study.add_argument("--data", type=Path, help="folder of the real data set (images/, masks/)")
-    study.add_argument("--work", type=Path, default=Path(".work"), help="folder for the training state; a stopped run goes on")
-    study.add_argument("--out", type=Path, default=None, help="where results go; the project's assets when absent")
+    study.add_argument(
+        "--work",
+        type=Path,
+        default=Path(".work"),
+        help="folder for the training state; a stopped run goes on",
+    )
+    study.add_argument(
+        "--out", type=Path, default=None, help="where results go; the project's assets when absent"
+    )
     study.add_argument("--epochs", type=int, help="epochs of the base network")
     study.add_argument("--minutes", type=float, help="stop training the base network after so many minutes")
     return root
@@ -46,7 +60,9 @@ def predict(args: argparse.Namespace) -> None:
 
     pictures = read(args.image)
     if args.mask is not None and len(pictures) > 1:
-        raise BadImage(f"{args.image.name} holds {len(pictures)} pictures and --mask belongs to one. Give one picture with its mask.")
+        raise BadImage(
+            f"{args.image.name} holds {len(pictures)} pictures and --mask belongs to one. Give one picture with its mask."
+        )
     args.out.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
         slices = len(picture.pixels)
@@ -75,7 +91,15 @@ def study(args: argparse.Namespace) -> None:
     from core.lab.make import make_study
     from core.nets.weights import ASSETS
 
-    make_study(args.name, args.data, args.work, args.out or ASSETS, lambda line: print(line, flush=True), args.epochs, args.minutes)
+    make_study(
+        args.name,
+        args.data,
+        args.work,
+        args.out or ASSETS,
+        lambda line: print(line, flush=True),
+        args.epochs,
+        args.minutes,
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """One image, one promise: what the page, the Gradio page, its API and the command line all call.
 
-`score` is the expensive half (base network and threshold predictors, once an image); `promise` is the cheap half (every alpha, every seed).
-`outline` is both. Nothing here draws or saves.
+`score` is the expensive half (base network and threshold predictors, once an image); `promise` is the cheap
+half (every alpha, every seed). `outline` is both. Nothing here draws or saves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from core.coat.features import predictor_input
 from core.coat.members import load_members
 from core.coat.predictor import ThresholdPredictor, predict_knots
 from core.coat.thresholds import between_knots
-from core.conformal.control import images_needed
+from core.conformal.control import percent
 from core.images.grid import mask_to_grid, to_grid
 from core.lab.study import METHODS, STUDIES, shipped_study, table_of
 from core.nets.build import Spec
@@ -24,7 +24,8 @@ from core.nets.predict import predict
 from core.nets.weights import ASSETS, shipped_network
 
 POLYP_WARNING = (
-    "This network has seen colonoscopy frames only. On any other image its scores, and so the promise, mean nothing; and it is no medical device."
+    "This network has seen colonoscopy frames only. On any other image its scores, and so the promise, mean "
+    "nothing; and it is no medical device."
 )
 
 
@@ -72,7 +73,9 @@ def score(rgb: np.ndarray, model: str = "phantom", name: str = "image") -> Score
     if model not in STUDIES:
         raise ValueError(f"The model {model!r} is not known; choose one of {', '.join(STUDIES)}.")
     if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3:
-        raise ValueError(f"The image must be (H, W, 3) uint8, not {rgb.shape} {rgb.dtype}; core.images.to_rgb makes one.")
+        raise ValueError(
+            f"The image must be (H, W, 3) uint8, not {rgb.shape} {rgb.dtype}; core.images.to_rgb makes one."
+        )
     network, spec, _ = shipped_network(model)
     assert isinstance(spec, Spec)
     image = to_grid(rgb)
@@ -128,12 +131,20 @@ def _shifts(model: str, alpha: float, seed: int, calibration_share: float) -> tu
 
     study = shipped_study(model)
     half, _ = redraw(len(study.curves), calibration_share, seed)
-    made = {m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, half, m, table_of(study, m, alpha)) for m in METHODS}
+    made = {
+        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, half, m, table_of(study, m, alpha))
+        for m in METHODS
+    }
     return {m: c.shift for m, c in made.items()}, made["CRC"].guarantee
 
 
 def promise(
-    scored: Scored, mask: np.ndarray | None = None, *, alpha: float = 0.1, seed: int = 0, calibration_share: float = 0.5
+    scored: Scored,
+    mask: np.ndarray | None = None,
+    *,
+    alpha: float = 0.1,
+    seed: int = 0,
+    calibration_share: float = 0.5,
 ) -> Promise:
     """Calibrate and apply every method to a scored image.
 
@@ -148,7 +159,9 @@ def promise(
         ValueError: alpha out of range, or a mask whose size is neither the image's nor the grid's.
     """
     shifts, guarantee = _shifts(scored.model, float(alpha), int(seed), float(calibration_share))
-    tau_hat = {m: 0.0 if m == "CRC" else float(between_knots(scored.knots[m][None], alpha)[0]) for m in METHODS}
+    tau_hat = {
+        m: 0.0 if m == "CRC" else float(between_knots(scored.knots[m][None], alpha)[0]) for m in METHODS
+    }
     tau = {m: tau_hat[m] - shifts[m] for m in METHODS}
     inside = {m: (np.float32(tau_hat[m]) - scored.logits) <= np.float32(shifts[m]) for m in METHODS}
     area = {m: float(s.mean()) for m, s in inside.items()}
@@ -167,7 +180,9 @@ def promise(
             kth = int(np.ceil((1 - alpha) * m - 1e-9))
             oracle = float(np.sort(scored.logits[mask])[m - max(kth, 1)])
         else:
-            notes.append("The mask shows no lesion: nothing can be missed here, and everything that is marked is a false alarm.")
+            notes.append(
+                "The mask shows no lesion: nothing can be missed here, and everything that is marked is a false alarm."
+            )
     sentences = (guarantee, *_costs(area, coverage, alpha))
     return Promise(
         alpha, scored.model, scored.name, tau, tau_hat, area, coverage, oracle,
@@ -175,17 +190,25 @@ def promise(
     )  # fmt: skip
 
 
+def times_the_area(ratio: float) -> str:
+    """How much more or less is marked, in words."""
+    if abs(ratio - 1) < 0.05:
+        return "the same area"
+    return f"{ratio:.1f} × the area"
+
+
 def _costs(area: dict[str, float], coverage: dict[str, float] | None, alpha: float) -> list[str]:
     crc, coat = area["CRC"], area["COAT"]
     if crc > 0:
-        ratio = coat / crc
-        compare = "the same area" if abs(ratio - 1) < 0.05 else f"{ratio:.1f} times that area"
-        cost = f"On this image CRC marks {crc:.0%} of the pixels and COAT {coat:.0%}, {compare}."
+        cost = f"On this image CRC marks {percent(crc)} of the pixels and COAT {percent(coat)}, {times_the_area(coat / crc)}."
     else:
-        cost = f"On this image CRC marks nothing and COAT {coat:.0%} of the pixels."
+        cost = f"On this image CRC marks nothing and COAT {percent(coat)} of the pixels."
     said = [cost]
     if coverage is not None:
-        said.append(f"Inside are {coverage['CRC']:.0%} of this lesion under CRC and {coverage['COAT']:.0%} under COAT, against {1 - alpha:.0%} on average.")
+        said.append(
+            f"Inside are {percent(coverage['CRC'])} of this lesion under CRC and {percent(coverage['COAT'])} under COAT; "
+            f"{percent(1 - alpha)} is what both promise on average."
+        )
     return said
 
 
@@ -220,5 +243,5 @@ def outline(
         ValueError: alpha or model out of range, or a mask of another size.
     """
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha is {alpha}; it must lie strictly between 0 and 1. From {images_needed(0.02)} calibration images on, 0.02 can be promised.")
+        raise ValueError(f"alpha is {alpha}; it must lie strictly between 0 and 1.")
     return promise(score(rgb, model, name), mask, alpha=alpha, seed=seed)

@@ -1,7 +1,9 @@
-"""A study on the shelf: its pool's score table, the thresholds of every method, and the questions that pages ask of them.
+"""A study on the shelf: its pool's score table, the thresholds of every method, and the questions that
+pages ask of them.
 
-Everything here is read from `assets/` (made by `make.py`) and no network runs: a moved slider calibrates anew from the sorted table. The pool's images
-themselves are drawn again from their seeds (phantoms) or read from a folder the user points at (real data sets, which never ship).
+Everything here is read from `assets/` (made by `make.py`) and no network runs: a moved slider calibrates
+anew from the sorted table. The pool's images themselves are drawn again from their seeds (phantoms) or read
+from a folder the user points at (real data sets, which never ship).
 """
 
 from __future__ import annotations
@@ -16,7 +18,17 @@ import numpy as np
 import torch
 
 from core.coat.thresholds import between_knots, oracle_thresholds
-from core.conformal import Calibration, CoverageCurves, Evaluation, Resampled, ShiftTable, calibrate, evaluate, resample, shift_table
+from core.conformal import (
+    Calibration,
+    CoverageCurves,
+    Evaluation,
+    Resampled,
+    ShiftTable,
+    calibrate,
+    evaluate,
+    resample,
+    shift_table,
+)
 from core.conformal.metrics import draw_halves
 from core.data.splits import redraw
 from core.nets.weights import ASSETS
@@ -67,9 +79,13 @@ def load_study(folder: Path, name: str) -> Study:
     """
     table = folder / "scores" / f"{name}.npz"
     if not table.exists():
-        raise FileNotFoundError(f"The score table {table.name} is missing. Make it with: python -m core study {name}")
+        raise FileNotFoundError(
+            f"The score table {table.name} is missing. Make it with: python -m core study {name}"
+        )
     with np.load(folder / "scores" / f"{name}-thresholds.npz", allow_pickle=False) as z:
-        knots = {method: torch.from_numpy(z[method].astype(np.float32)) for method in METHODS if method != "CRC"}
+        knots = {
+            method: torch.from_numpy(z[method].astype(np.float32)) for method in METHODS if method != "CRC"
+        }
     facts = json.loads((folder / "scores" / f"{name}.json").read_text())
     return Study(name, CoverageCurves.load(table), knots, facts)
 
@@ -118,7 +134,11 @@ class Split:
         return self.study.curves.area(*self._set(method))[:, 0].numpy()
 
     def _set(self, method: str) -> tuple[torch.Tensor, float]:
-        shift = self.calibrations[method].shift if method in self.calibrations else (0.0 if method == "oracle" else float("inf"))
+        shift = (
+            self.calibrations[method].shift
+            if method in self.calibrations
+            else (0.0 if method == "oracle" else float("inf"))
+        )
         return self.study.tau_hat(method, self.alpha), shift
 
 
@@ -146,7 +166,8 @@ def split_study(study: Study, alpha: float, seed: int, calibration_share: float 
     """
     calibrating, testing = redraw(len(study.curves), calibration_share, seed)
     calibrations = {
-        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, calibrating, m, table_of(study, m, alpha)) for m in METHODS
+        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, calibrating, m, table_of(study, m, alpha))
+        for m in METHODS
     }
     evaluations = {}
     for row in ROWS:
@@ -156,11 +177,19 @@ def split_study(study: Study, alpha: float, seed: int, calibration_share: float 
 
 
 def resampled(
-    study: Study, alpha: float, seed: int = 0, draws: int = 1000, methods: tuple[str, ...] = METHODS, calibration_share: float = 0.5
+    study: Study,
+    alpha: float,
+    seed: int = 0,
+    draws: int = 1000,
+    methods: tuple[str, ...] = METHODS,
+    calibration_share: float = 0.5,
 ) -> dict[str, Resampled]:
     """Every method over many redrawn halves of the pool; draw 0 is the split of `split_study` with the same seed."""
     halves = draw_halves(len(study.curves), calibration_share, draws, seed)
-    return {m: resample(study.curves, study.tau_hat(m, alpha), alpha, halves, table_of(study, m, alpha)) for m in methods}
+    return {
+        m: resample(study.curves, study.tau_hat(m, alpha), alpha, halves, table_of(study, m, alpha))
+        for m in methods
+    }
 
 
 def hardest(split: Split, method: str = "CRC", count: int = 10) -> np.ndarray:
@@ -205,3 +234,38 @@ def draw_named(name: str) -> tuple[np.ndarray, np.ndarray]:
     kind, seed = name.rsplit("-", 1)
     phantom = draw(int(seed), lesion=kind != "empty")
     return phantom.image, phantom.mask
+
+
+def curve_of_pool_image(study: Study, i: int, points: int = 240) -> tuple[np.ndarray, ...]:
+    """What the score table knows of one image.
+
+    Args:
+        study: The study.
+        i: Index in the pool.
+        points: S thresholds from -15 to 15.
+
+    Returns:
+        Thresholds `(S,)` in logits, coverage `(S,)` (NaN without lesion), area `(S,)`, bin edges `(B + 1,)`, lesion pixels `(B,)` and
+        other pixels `(B,)` per bin of half a logit.
+    """
+    one = study.curves.select([i])
+    grid = torch.linspace(-15, 15, points)
+    coverage, area = (
+        one.coverage(torch.zeros(1), -grid)[0].numpy(),
+        one.area(torch.zeros(1), -grid)[0].numpy(),
+    )
+    edges = np.arange(-15, 15.5, 0.5)
+    lesion = _counts(one.lesion.value, one.lesion.count, edges)
+    return (
+        grid.numpy(),
+        coverage,
+        area,
+        edges,
+        lesion,
+        np.maximum(_counts(one.pixels.value, one.pixels.count, edges) - lesion, 0),
+    )
+
+
+def _counts(value: torch.Tensor, count: torch.Tensor | None, edges: np.ndarray) -> np.ndarray:
+    weights = None if count is None else count.numpy()
+    return np.histogram(value.numpy(), edges, weights=weights)[0]

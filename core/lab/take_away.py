@@ -1,4 +1,5 @@
-"""What a person carries home from one image: pictures, settings, and rows of a table, as bytes and plain values.
+"""What a person carries home from one image: pictures, settings, and rows of a table, as bytes and plain
+values.
 
 It computes nothing new; the self-contained HTML report is in `report.py`.
 """
@@ -100,11 +101,12 @@ def pool_rows(split: Split) -> list[dict[str, object]]:
     calibrating = set(split.calibrating.tolist())
     columns = {f"{what}_{m}": getattr(split, what)(m) for m in METHODS for what in ("coverage", "area")}
     columns |= {f"threshold_{m}": split.tau(m).numpy() for m in METHODS}
-    return [
-        {"image": name, "part": "calibration" if i in calibrating else "test", "lesion_area": float(lesion[i])}
-        | {k: float(v[i]) for k, v in columns.items()}
-        for i, name in enumerate(split.study.curves.names)
-    ]
+    rows: list[dict[str, object]] = []
+    for i, name in enumerate(split.study.curves.names):
+        row: dict[str, object] = {"image": name, "part": "calibration" if i in calibrating else "test"}
+        row["lesion_area"] = float(lesion[i])
+        rows.append(row | {k: float(v[i]) for k, v in columns.items()})
+    return rows
 
 
 def to_csv(rows: list[dict[str, object]]) -> bytes:

@@ -1,7 +1,7 @@
 """Base networks by name, with K = 2 logits, and the device that they run on.
 
-A `Spec` is all that is needed to rebuild a network before its weights are loaded; it travels inside the weights file. The
-layers come from segmentation-models-pytorch, imported only when a network is built.
+A `Spec` is all that is needed to rebuild a network before its weights are loaded; it travels inside the
+weights file. The layers come from segmentation-models-pytorch, imported only when a network is built.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Spec:
 
 SPECS = {
     "polyp": Spec(),
-    "phantom": Spec(decoder=(64, 32, 24, 16), side=128),
+    "phantom": Spec(decoder=(64, 48, 32, 24, 16), side=128),
 }
 
 

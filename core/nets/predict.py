@@ -1,6 +1,8 @@
-"""From an image to its score map on the image's own grid, the same way in calibration, in tests and on the page.
+"""From an image to its score map on the image's own grid, the same way in calibration, in tests and on the
+page.
 
-Images go through the network one at a time: a score must not depend, even in its last bit, on which images came along.
+Images go through the network one at a time: a score must not depend, even in its last bit, on which images
+came along.
 """
 
 from __future__ import annotations

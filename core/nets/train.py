@@ -1,7 +1,8 @@
 """Training a base network for segmentation: cross-entropy, seeded augmentation, resumable.
 
-Not here: which images (`core.data`), which network (`build.py`), and where weights are kept (`weights.py`). All random acts take
-the generators made from one seed; the state is written after each epoch, atomically, so that a stopped run goes on.
+Not here: which images (`core.data`), which network (`build.py`), and where weights are kept (`weights.py`).
+All random acts take the generators made from one seed; the state is written after each epoch, atomically,
+so that a stopped run goes on.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class TrainSettings:
     bfloat16: bool = True
 
 
-def augment(images: torch.Tensor, masks: torch.Tensor, rng: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def augment(
+    images: torch.Tensor, masks: torch.Tensor, rng: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Flip, turn, zoom, shift, and change brightness, contrast and colour, each image its own way.
 
     Args:
@@ -156,6 +159,9 @@ def fit_segmenter(
 
     Returns:
         Facts of the best epoch: `dice`, `entropy`, `epoch`.
+
+    Raises:
+        ValueError: There are fewer images than a batch takes.
     """
     import time
 
@@ -167,19 +173,27 @@ def fit_segmenter(
         model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
     per_epoch = len(images) // settings.batch
+    if per_epoch == 0:
+        raise ValueError(
+            f"{len(images)} images do not fill one batch of {settings.batch}; bring more or make the batch smaller."
+        )
     total = settings.epochs * per_epoch
     start = 0
     names = [k for k, _ in model.named_parameters()]
     if state is not None and state.exists():
         with safe_open(str(state), "pt") as f:
             meta = f.metadata()
-            if meta.get("settings") == str(asdict(settings)):
-                read = {k: f.get_tensor(k) for k in f.keys()}
+            if meta.get("settings") == str(asdict(settings)) and meta.get("seed", str(seed)) == str(seed):
+                read = {k: f.get_tensor(k) for k in f.keys()}  # noqa: SIM118  safe_open is no dictionary
                 model.load_state_dict({k[6:]: v for k, v in read.items() if k.startswith("model.")})
                 average = {k[8:]: v for k, v in read.items() if k.startswith("average.")}
                 best = {k[5:]: v for k, v in read.items() if k.startswith("best.")}
                 start = int(meta["epoch"]) + 1
-                facts = {"dice": float(meta["dice"]), "entropy": float(meta["entropy"]), "epoch": float(meta["best"])}
+                facts = {
+                    "dice": float(meta["dice"]),
+                    "entropy": float(meta["entropy"]),
+                    "epoch": float(meta["best"]),
+                }
                 moments = {
                     i: {
                         "step": torch.tensor(float(start * per_epoch)),
@@ -187,9 +201,14 @@ def fit_segmenter(
                         "exp_avg_sq": read[f"v.{k}"],
                     }
                     for i, k in enumerate(names)
+                    if f"m.{k}" in read
                 }
-                optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})
+                optimiser.load_state_dict(
+                    {"state": moments, "param_groups": optimiser.state_dict()["param_groups"]}
+                )
+    done = start - 1
     for epoch in range(start, settings.epochs):
+        done = epoch
         rng = torch.Generator().manual_seed(seed * 100_003 + epoch)
         model.train()
         order = torch.randperm(len(images), generator=rng)
@@ -225,15 +244,21 @@ def fit_segmenter(
             model.load_state_dict(live)
         if state is not None:
             tensors = {f"model.{k}": v for k, v in live.items()}
-            tensors |= {f"average.{k}": v for k, v in average.items()} | {f"best.{k}": v for k, v in best.items()}
+            tensors |= {f"average.{k}": v for k, v in average.items()} | {
+                f"best.{k}": v for k, v in best.items()
+            }
+            moments_now = optimiser.state_dict()["state"]
             for i, k in enumerate(names):
-                moment = optimiser.state_dict()["state"][i]
+                if i not in moments_now:  # a layer that this network does not use
+                    continue
+                moment = moments_now[i]
                 tensors |= {f"m.{k}": moment["exp_avg"], f"v.{k}": moment["exp_avg_sq"]}
             _save(
                 state,
                 tensors,
                 {
                     "settings": str(asdict(settings)),
+                    "seed": str(seed),
                     "epoch": str(epoch),
                     "dice": str(facts["dice"]),
                     "entropy": str(facts["entropy"]),
@@ -244,6 +269,11 @@ def fit_segmenter(
             on_step(epoch + 1, settings.epochs, now)
         if minutes is not None and time.monotonic() - began > minutes * 60:
             break
+    if (
+        facts["epoch"] < 0
+    ):  # the clock ran out before the first look at the validation part: keep what there is
+        model.load_state_dict(average)
+        return score(model, val_images, val_masks) | {"epoch": float(done)}
     model.load_state_dict(best)
     model.eval()
     return facts

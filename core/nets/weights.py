@@ -1,7 +1,9 @@
-"""Weights on disk: safetensors in float16 with the facts that rebuild the network, and the card beside them.
+"""Weights on disk: safetensors in float16 with the facts that rebuild the network, and the card beside
+them.
 
-Matrices and kernels are stored in float16; vectors and scalars (biases, normalisation statistics) stay float32, so that small running
-variances survive. Files are written atomically. A card is a Markdown file of the same stem: data, licence, split, figures, command.
+Matrices and kernels are stored in float16; vectors and scalars (biases, normalisation statistics) stay
+float32, so that small running variances survive. Files are written atomically. A card is a Markdown file of
+the same stem: data, licence, split, figures, command.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import json
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -33,7 +36,9 @@ def save_tensors(path: str | Path, tensors: dict[str, torch.Tensor], facts: dict
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     small = {
-        k: (v.detach().cpu().half() if v.is_floating_point() and v.ndim >= 2 else v.detach().cpu()).contiguous()
+        k: (
+            v.detach().cpu().half() if v.is_floating_point() and v.ndim >= 2 else v.detach().cpu()
+        ).contiguous()
         for k, v in tensors.items()
     }
     part = path.with_suffix(".part")
@@ -50,11 +55,13 @@ def load_tensors(path: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, o
     """
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"The weights {path.name} are missing. Make them with: python -m core study --help")
+        raise FileNotFoundError(
+            f"The weights {path.name} are missing. Make them with: python -m core study --help"
+        )
     try:
         with safe_open(str(path), "pt") as f:
             raw = (f.metadata() or {}).get("facts")
-            tensors = {k: f.get_tensor(k) for k in f.keys()}
+            tensors = {k: f.get_tensor(k) for k in f.keys()}  # noqa: SIM118  safe_open is no dictionary
     except SafetensorError as error:
         raise ValueError(f"{path.name} is no readable safetensors file ({error}).") from error
     if raw is None:
@@ -77,7 +84,7 @@ def load_network(path: str | Path) -> tuple[nn.Module, Spec, dict[str, object]]:
         FileNotFoundError, ValueError: As in `load_tensors`.
     """
     tensors, facts = load_tensors(path)
-    raw = dict(facts["spec"])  # type: ignore[call-overload]
+    raw: dict[str, Any] = dict(facts["spec"])  # type: ignore[call-overload]
     spec = Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
     model = build(spec)
     model.load_state_dict(tensors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -31,7 +32,9 @@ def test_a_score_on_the_threshold_is_half_inside_softly() -> None:
 
 
 @given(st.floats(0.05, 10), st.floats(-5, 5))
-def test_soft_coverage_falls_with_the_threshold_no_faster_than_a_quarter_over_t(temperature: float, tau: float) -> None:
+def test_soft_coverage_falls_with_the_threshold_no_faster_than_a_quarter_over_t(
+    temperature: float, tau: float
+) -> None:
     s = scores(1)
     at = torch.tensor([tau], dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(soft_coverage(s, at, temperature).sum(), at)
@@ -71,7 +74,9 @@ def test_the_order_of_pixels_does_not_matter() -> None:
     s = scores()
     turned = s[:, torch.randperm(s.shape[1], generator=torch.Generator().manual_seed(1))]
     tau = torch.zeros(4, dtype=torch.float64)
-    torch.testing.assert_close(coat_loss(s, tau, torch.tensor(0.1), 1.0), coat_loss(turned, tau, torch.tensor(0.1), 1.0))
+    torch.testing.assert_close(
+        coat_loss(s, tau, torch.tensor(0.1), 1.0), coat_loss(turned, tau, torch.tensor(0.1), 1.0)
+    )
 
 
 def test_an_image_without_lesion_changes_neither_loss_nor_gradient() -> None:
@@ -104,7 +109,7 @@ def test_the_temperature_falls_geometrically_between_its_ends() -> None:
     values = [temperature_at(k, 5, 6.0, 1.0) for k in range(5)]
     assert values[0] == 6.0
     assert values[-1] == pytest.approx(1.0)
-    ratios = [b / a for a, b in zip(values, values[1:], strict=False)]
+    ratios = [b / a for a, b in pairwise(values)]
     assert max(ratios) == pytest.approx(min(ratios))
 
 

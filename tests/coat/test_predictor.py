@@ -19,7 +19,9 @@ from core.settings import CoatSettings
 QUICK = CoatSettings(epochs=4, members=2, batch=8)
 
 
-def toy(n: int = 24, seed: int = 0, side: int = 40) -> tuple[PredictorInput, torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+def toy(
+    n: int = 24, seed: int = 0, side: int = 40
+) -> tuple[PredictorInput, torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
     """Blurred discs whose score is shifted by something that the picture's brightness tells."""
     rng = np.random.default_rng(seed)
     images, maps, masks = [], [], []
@@ -43,7 +45,9 @@ def test_features_have_names_are_finite_and_do_not_depend_on_where_things_are() 
     torch.testing.assert_close(vector, map_features(scores.flip(0))[0], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("scores", [torch.full((8, 8), -15.0), torch.full((8, 8), 15.0), torch.zeros(1, 1), torch.zeros(1, 7)])
+@pytest.mark.parametrize(
+    "scores", [torch.full((8, 8), -15.0), torch.full((8, 8), 15.0), torch.zeros(1, 1), torch.zeros(1, 7)]
+)
 def test_constant_and_tiny_maps_have_finite_features(scores: torch.Tensor) -> None:
     assert torch.isfinite(map_features(scores)[0]).all()
 
@@ -56,7 +60,9 @@ def test_an_image_and_a_map_on_different_grids_are_refused() -> None:
 def test_an_untrained_predictor_is_the_plug_in_threshold() -> None:
     given = toy(4)[0]
     knots = predict_knots([ThresholdPredictor(rng=torch.Generator().manual_seed(0))], given)
-    expected = given.plug_in[:, :1] + torch.cat([torch.zeros(4, 1), given.plug_in.diff(dim=1).clamp(min=1e-3).cumsum(1)], 1)
+    expected = given.plug_in[:, :1] + torch.cat(
+        [torch.zeros(4, 1), given.plug_in.diff(dim=1).clamp(min=1e-3).cumsum(1)], 1
+    )
     torch.testing.assert_close(knots, expected)
 
 
@@ -153,7 +159,9 @@ def test_members_survive_the_disk_in_half_precision(tmp_path) -> None:
 
 def test_hard_coverage_counts_quantiles_at_or_above() -> None:
     q = torch.tensor([[0.0, 1.0, 1.0, 3.0]])
-    assert hard_coverage(q, torch.tensor([[-1.0, 0.0, 0.5, 1.0, 2.0, 3.5]])).tolist() == [[1.0, 1.0, 0.75, 0.75, 0.25, 0.0]]
+    assert hard_coverage(q, torch.tensor([[-1.0, 0.0, 0.5, 1.0, 2.0, 3.5]])).tolist() == [
+        [1.0, 1.0, 0.75, 0.75, 0.25, 0.0]
+    ]
 
 
 def test_lesion_quantiles_rise_and_have_one_shape_for_all_sizes() -> None:

@@ -11,7 +11,9 @@ from core.coat.thresholds import ALPHA_KNOTS, between_knots, oracle_thresholds, 
 from core.conformal import CoverageCurves, evaluate
 
 
-def curves(n: int = 6, seed: int = 0, side: int = 24) -> tuple[CoverageCurves, list[torch.Tensor], list[torch.Tensor]]:
+def curves(
+    n: int = 6, seed: int = 0, side: int = 24
+) -> tuple[CoverageCurves, list[torch.Tensor], list[torch.Tensor]]:
     rng = torch.Generator().manual_seed(seed)
     maps = [torch.randn(side, side, generator=rng) * 3 for _ in range(n)]
     masks = [torch.rand(side, side, generator=rng) < 0.2 for _ in range(n)]
@@ -45,7 +47,9 @@ def test_the_plug_in_threshold_is_the_largest_that_the_model_expects_to_suffice(
     for i, scores in enumerate(maps):
         p = torch.sigmoid(scores.double())
         for k, alpha in enumerate((0.05, 0.3)):
-            by_hand = max(float(t) for t in scores.reshape(-1) if p[scores >= t].sum() / p.sum() >= 1 - alpha - 1e-9)
+            by_hand = max(
+                float(t) for t in scores.reshape(-1) if p[scores >= t].sum() / p.sum() >= 1 - alpha - 1e-9
+            )
             assert found[i, k].item() == pytest.approx(by_hand)
 
 

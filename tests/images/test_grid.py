@@ -8,7 +8,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.images.grid import LONG_SIDE, from_square, grid_shape, mask_to_grid, mask_to_square, to_grid, to_square
+from core.images.grid import (
+    LONG_SIDE,
+    from_square,
+    grid_shape,
+    mask_to_grid,
+    mask_to_square,
+    to_grid,
+    to_square,
+)
 
 SIDES = st.integers(1, 900)
 

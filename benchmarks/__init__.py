@@ -1,0 +1,16 @@
+"""Plumbline measured against its peers: `python -m benchmarks NAME [options] [--quick] [--json FILE]`.
+
+This is the register and what every benchmark shares. A benchmark is a module with `add_arguments(parser)` and
+`run(args) -> dict`; the dict holds `rows` (a list of flat objects) and the figures that sum them up. `__main__.py`
+adds `name`, `device`, `versions`, `settings` and `seconds`, prints the table and writes the JSON. A new benchmark
+adds itself with one line below; the first line of its module is its help.
+"""
+
+from __future__ import annotations
+
+BENCHMARKS: dict[str, str] = {
+    "coverage": "benchmarks.coverage",
+    "control_speed": "benchmarks.control_speed",
+    "latency": "benchmarks.latency",
+}
+"""Name on the command line -> module."""

@@ -1,0 +1,78 @@
+"""Headlines and sentences with this visitor's numbers in them. Computed, never fixed text; pages only show
+them.
+"""
+
+from __future__ import annotations
+
+from core.conformal.control import percent
+from core.lab.promise import Promise, times_the_area
+from core.lab.study import Split
+
+
+def area_ratio(p: Promise) -> float:
+    """COAT's area over CRC's; infinite when CRC marks nothing."""
+    return p.area["COAT"] / p.area["CRC"] if p.area["CRC"] else float("inf")
+
+
+def start_headline(split: Split, p: Promise) -> str:
+    """What happened on this image, under a promise that holds on average."""
+    crc = split.evaluations["CRC"]
+    average = f"CRC promises {percent(1 - split.alpha)} and finds {percent(crc.coverage)} over these {crc.n} images."
+    if p.coverage is None:
+        return (
+            f"{average} This image has no lesion, and CRC marks {percent(p.area['CRC'])} of it all the same."
+        )
+    return f"{average} {_on_this_one(p)}"
+
+
+def coverage_headline(p: Promise) -> str:
+    """Where the threshold goes for this image, and what that does."""
+    if p.coverage is not None:
+        return _on_this_one(p, "On this image")
+    crc, coat = p.area["CRC"], p.area["COAT"]
+    if crc == 0:
+        return f"CRC marks nothing of this image; COAT marks {percent(coat)}."
+    direction = "lowers" if p.tau["COAT"] < p.tau["CRC"] else "raises"
+    return f"For this image COAT {direction} the threshold and marks {percent(coat)} of it; CRC marks {percent(crc)}."
+
+
+def _on_this_one(p: Promise, where: str = "On this one") -> str:
+    assert p.coverage is not None
+    crc, coat, ratio = p.coverage["CRC"], p.coverage["COAT"], area_ratio(p)
+    link = "and" if (coat > crc) == (ratio > 1) or coat == crc else "yet"
+    also = " too" if abs(coat - crc) < 0.02 else ""
+    marks = (
+        "marks an area where CRC marks none" if ratio == float("inf") else f"marks {times_the_area(ratio)}"
+    )
+    return f"{where} it finds {percent(crc)} of the lesion. COAT finds {percent(coat)}{also} {link} {marks}.".replace(
+        "On this image it", "On this image CRC"
+    )
+
+
+def average_sentence(split: Split) -> str:
+    """What the study says of CRC and COAT side by side: coverage, gap and price."""
+    crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
+    return (
+        f"Over {crc.n} test images CRC covers {percent(crc.coverage)} and COAT {percent(coat.coverage)} on average. A single image lies "
+        f"{100 * crc.gap:.0f} points from {percent(1 - split.alpha)} under CRC and {100 * coat.gap:.0f} under COAT; CRC marks {percent(crc.area)} "
+        f"of an image and COAT {percent(coat.area)}."
+    )
+
+
+def false_alarm_sentence(split: Split) -> str | None:
+    """What happens on images without a lesion; None when the test images have none."""
+    crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
+    if not crc.n_empty:
+        return None
+    return (
+        f"{crc.n_empty} test image{'s have' if crc.n_empty > 1 else ' has'} no lesion. There everything marked is a false alarm: "
+        f"{percent(crc.false_alarm_area)} of such an image under CRC, {percent(coat.false_alarm_area)} under COAT."
+    )
+
+
+def spread_sentence(alpha: float, coverage_low: float, coverage_high: float, mean: float, draws: int) -> str:
+    """How much the coverage of one calibrated threshold varies with the draw."""
+    return (
+        f"Over {draws:,} draws of calibration and test, CRC's coverage averages {percent(mean)}; in the middle 90\u00a0% of draws it lies between "
+        f"{percent(coverage_low)} and {percent(coverage_high)}. The promise of {percent(1 - alpha)} is about the average."
+    )

@@ -1,0 +1,266 @@
+"""Coverage: where does the threshold go for your image? COAT's own threshold beside CRC's one, and what
+each costs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.coat.objectives import coat_loss
+from core.coat.thresholds import plug_in_of_sorted
+from core.conformal.control import calibrate, percent
+from core.lab.promise import POLYP_WARNING, Promise, promise
+from core.lab.study import Split, hardest
+from core.lab.take_away import probability
+from core.lab.words import coverage_headline
+from pages.components.gallery import gallery
+from pages.components.picture import picture
+from pages.parts import evidence, lesson, shelf, take_home, uploads
+
+SAMPLES = 12
+
+
+def samples(model: str, seed: int, chosen: str) -> list[dict[str, object]]:
+    """Thumbnails of the hardest test images under CRC at the default α, and the chosen one if it is another."""
+    split = shelf.split(model, shelf.KNOBS["alpha"].default, seed)
+    names, coverage = split.study.curves.names, split.coverage("CRC")
+    ids = [names[i] for i in hardest(split, "CRC", SAMPLES)]
+    if chosen in names and chosen not in ids:
+        ids.insert(0, chosen)
+    items = []
+    for name in ids:
+        found = shelf.pool_image(model, name)
+        if found is not None:
+            share = coverage[names.index(name)]
+            badge = None if np.isnan(share) else percent(float(share))
+            items.append({"id": name, "image": found[0], "caption": name, "badge": badge})
+    return items
+
+
+def promise_of_upload(
+    item: uploads.Upload, model: str, alpha: float, seed: int
+) -> tuple[Promise, list[str]] | None:
+    """Read, score and calibrate one upload; problems are shown as a sentence."""
+    try:
+        chosen = uploads.choose_slice(item)
+        return promise(
+            uploads.scored(chosen, model, item.picture.name), chosen.mask, alpha=alpha, seed=seed
+        ), chosen.notes
+    except ValueError as problem:
+        st.warning(str(problem), icon=":material/broken_image:")
+        return None
+
+
+def metrics(p: Promise, cells: list[DeltaGenerator]) -> None:
+    """Area, coverage and miss, CRC → COAT, in three cells."""
+    rows = [
+        (
+            "Set area",
+            percent(p.area["CRC"]),
+            percent(p.area["COAT"]),
+            "Share of the image that is marked: the price.",
+        )
+    ]
+    if p.coverage:
+        crc, coat = p.coverage["CRC"], p.coverage["COAT"]
+        rows += [
+            ("Coverage", percent(crc), percent(coat), "Share of this lesion inside the set."),
+            ("Missed", percent(1 - crc), percent(1 - coat), "False-negative rate on this image."),
+        ]
+    else:
+        crc_t, coat_t = (f"{probability(p.tau[m]):.2g}" for m in ("CRC", "COAT"))
+        rows += [
+            ("Threshold", crc_t, coat_t, "Probability from which a pixel is marked."),
+            (
+                "Coverage",
+                "?",
+                "?",
+                "Not known without a mask of the lesion: that is what the promise is for.",
+            ),
+        ]
+    for cell, (label, crc, coat, help) in zip(cells, rows, strict=True):
+        cell.metric(f"{label}, CRC → COAT", f"{crc} → {coat}", help=help)
+
+
+def promised(p: Promise) -> None:
+    """The promise and what it assumes, one sentence each, and the price."""
+    st.markdown("**What is promised, and what it assumes**")
+    for sentence in p.sentences:
+        st.markdown(sentence)
+    st.caption(
+        "CRC and COAT make the same promise. COAT differs in who pays for it: it aims at each single image, and no theorem promises that it succeeds."
+    )
+    for note in p.notes:
+        st.info(note, icon=":material/info:")
+
+
+def without_picture(split: Split, name: str) -> None:
+    """A pool image whose picture is not on this server: its scores and its curve."""
+    from core.figures.curve import coverage_curve, score_histogram
+
+    curves, i = split.study.curves, split.study.curves.names.index(name)
+    marks = {m: float(split.tau(m)[i]) for m in ("CRC", "plug-in", "COAT")}
+    grid, covered, area, edges, lesion, rest = shelf.curve_of(split.study, i)
+    left, right = st.columns(2)
+    left.altair_chart(score_histogram(edges, lesion, rest, marks), width="stretch", key="scores-of-one")
+    right.altair_chart(
+        coverage_curve(grid, covered, area, marks, split.alpha), width="stretch", key="curve-of-one"
+    )
+    variable = shelf.DATA_FOLDER.format(split.study.name.upper())
+    st.caption(
+        f"Image {name} of the {split.study.name} study, {int(curves.lesion_size[i]):,} lesion pixels. No real picture "
+        "ships with Plumbline: this is what its score table knows of it. To see it, start the server with "
+        f"{variable} set to the folder of the data set (it must hold images/ and masks/)."
+    )
+
+
+def evidence_of_study(model: str, split: Split, chosen: str) -> None:
+    """Charts and tables of the whole study."""
+    n = len(split.testing)
+    st.subheader(f"All {n} test images at once")
+    clicked = evidence.strip(split, chosen)
+    if clicked and clicked != chosen:
+        st.session_state["wanted"] = clicked
+        st.rerun()
+    st.subheader("The methods side by side")
+    evidence.table(split)
+    st.subheader("The promise is about the average over draws")
+    evidence.spread(model, split)
+
+
+def main() -> None:
+    """Draw the page: places first, so that what is asked for late may stand early."""
+    model, seed = shelf.model_and_seed()
+    headline = st.empty()
+    slider, *cells = st.columns([5, 4, 4, 4], gap="medium", vertical_alignment="center")
+    with slider:
+        alpha = shelf.alpha_slider()
+    strip, stage = st.columns([1, 6], gap="medium")
+    drop_zone = st.container()
+    split = shelf.split(model, alpha, seed)
+    with drop_zone:
+        mine = uploads.drop_here()
+    own = {u.id: u for u in mine}
+    with strip:
+        chosen = choose(model, seed, split, mine)
+    with stage:
+        shown, notes = show(chosen, own, split, seed)
+    if shown:
+        headline.header(coverage_headline(shown))
+        metrics(shown, cells)
+        below(shown, notes, chosen, own, split)
+    else:
+        names = split.study.curves.names
+        headline.header(f"{len(names)} images, one promise: which of them does CRC's one threshold serve?")
+        st.info(POLYP_WARNING, icon=":material/info:")
+    evidence_of_study(model, split, chosen)
+    st.subheader("Take it with you")
+    others = [
+        promise(s, None, alpha=alpha, seed=seed)
+        for s in uploads.remembered(mine, model)
+        if not shown or s.name != shown.name
+    ]
+    take_home.show(split, shown, ([shown] if shown and chosen in own else []) + others)
+    lesson.show("coverage")
+    lesson.formula(FORMULAS)
+    lesson.code([calibrate, coat_loss, plug_in_of_sorted])
+
+
+def choose(model: str, seed: int, split: Split, mine: list[uploads.Upload]) -> str:
+    """The gallery: uploads first, then samples. Returns what is looked at: an upload's id or a pool image's name."""
+    names = split.study.curves.names
+    wanted = str(st.session_state.pop("wanted", None) or st.query_params.get("sample", ""))
+    ids = [u.id for u in mine]
+    if ids and st.session_state.get("known-uploads") != ids:
+        wanted = ids[0]
+    st.session_state["known-uploads"] = ids
+    items = [
+        {"id": u.id, "image": uploads.thumbnail_of(u), "caption": u.picture.name, "badge": "yours"}
+        for u in mine
+    ]
+    items += samples(model, seed, wanted)
+    if items:
+        known = [item["id"] for item in items]
+        first = wanted if wanted in known else str(known[0])
+        return gallery(items, first, key=f"gallery-{model}", label="Images", height=440)
+    return wanted if wanted in names else names[int(hardest(split, "CRC", 1)[0])]
+
+
+def show(
+    chosen: str, own: dict[str, uploads.Upload], split: Split, seed: int
+) -> tuple[Promise | None, list[str]]:
+    """The picture of what is looked at, or what is known of an image that this server cannot show."""
+    model, alpha = split.study.name, split.alpha
+    if chosen in own:
+        made = promise_of_upload(own[chosen], model, alpha, seed)
+        if made is None:
+            return None, []
+        shown, notes = made
+    else:
+        shelf.in_address("sample", chosen)
+        scored, found = shelf.scored_pool_image(model, chosen), shelf.pool_image(model, chosen)
+        if scored is None or found is None:
+            without_picture(split, chosen)
+            return None, []
+        shown, notes = promise(scored, found[1], alpha=alpha, seed=seed), []
+    picture(
+        shown.image,
+        shown.logits,
+        shown.tau,
+        mask=shown.mask,
+        alpha=alpha,
+        oracle=shown.oracle_tau,
+        alt=f"{shown.name} with the outlines of CRC and COAT",
+        height=440,
+        key="picture",
+    )
+    return shown, notes
+
+
+def below(
+    shown: Promise, notes: list[str], chosen: str, own: dict[str, uploads.Upload], split: Split
+) -> None:
+    """What stands under the picture: promise, thresholds, notes."""
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        promised(shown)
+    with right:
+        st.markdown("**Thresholds of this image**")
+        st.dataframe(evidence.thresholds_in_words(shown.tau, shown.tau_hat), hide_index=True, width="stretch")
+        st.caption(
+            "τ and T live in logits inside; a probability of 0.5 is logit 0. After calibration τ′ = τ̂ − t with one shift t for all images."
+        )
+    if chosen not in own:
+        names = split.study.curves.names
+        if chosen in names and names.index(chosen) in set(split.calibrating.tolist()):
+            st.caption(
+                "This image helped to calibrate in this draw; the promise is about images that did not."
+            )
+        if split.study.name == "phantom":
+            st.caption("This picture is drawn, not taken: a phantom with an exactly known lesion.")
+    if notes:
+        with st.expander(
+            "What was done to your file", icon=":material/description:", expanded=len(notes) < 3
+        ):
+            for note in notes:
+                st.markdown(f"- {note}")
+
+
+FORMULAS = [
+    (
+        "The set of an image holds the pixels whose score reaches its threshold.",
+        r"C_i(t)=\{\,j:\ \hat\tau_i-s_{ij}\le t\,\}",
+    ),
+    (
+        "CRC has one threshold for all, COAT one for each image; both take the smallest shift with",
+        r"\sum_{i=1}^{n}\mathrm{TPR}_i(t)\ \ge\ (n+1)(1-\alpha)",
+    ),
+    (
+        "COAT learns its threshold by pushing each image's soft coverage to the target:",
+        r"\Big|\frac1{m_i}\sum_{j\in Y_i}\sigma\!\Big(\frac{s_{ij}-\hat\tau_i}{T}\Big)-(1-\alpha)\Big|\ \to\ \min",
+    ),
+]
+
+main()

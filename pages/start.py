@@ -1,0 +1,199 @@
+"""Start: a promise on average is not a promise to you. One hard picture, what CRC and COAT find in it, and
+the way to every page.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from core.conformal.control import calibrate, percent
+from core.lab.promise import Promise, promise
+from core.lab.study import Split, hardest
+from core.lab.words import area_ratio, spread_sentence, start_headline
+from pages.components.picture import picture
+from pages.parts import evidence, lesson, shelf
+
+MODEL = "phantom"
+"""The landing page shows drawn pictures, whichever study the other pages look at: no real picture ships."""
+
+
+def hard_images(split: Split) -> list[str]:
+    """The ten test images that CRC serves worst; the one that shows COAT's idea best comes first, the others follow, worst first."""
+    names = split.study.curves.names
+    ten = hardest(split, "CRC", 10)
+    coat = split.coverage("COAT")
+    first = int(ten[int(np.argmax(coat[ten] - split.coverage("CRC")[ten]))])
+    return [names[first], *(names[i] for i in ten if i != first)]
+
+
+def easy_image(split: Split) -> str:
+    """The test image on which CRC wastes most: covered by both at the target or above, with the smallest area of COAT over CRC."""
+    crc, coat = split.coverage("CRC"), split.coverage("COAT")
+    ratio = split.area("COAT") / np.maximum(split.area("CRC"), 1e-6)
+    good = [i for i in split.testing if min(crc[i], coat[i]) >= 1 - split.alpha]
+    return split.study.curves.names[min(good or list(split.testing), key=lambda i: ratio[i])]
+
+
+def shown_image(split: Split) -> tuple[str, Promise]:
+    """The image of this run: from the address, or the first hard one."""
+    names = split.study.curves.names
+    name = st.query_params.get("image", "")
+    if name not in names:
+        name = hard_images(split)[0]
+    scored, found = shelf.scored_pool_image(MODEL, name), shelf.pool_image(MODEL, name)
+    assert scored is not None and found is not None  # phantoms can always be drawn
+    return name, promise(scored, found[1], alpha=split.alpha, seed=split.seed)
+
+
+def next_hard(split: Split, name: str) -> None:
+    """Go to the next of the ten hard images."""
+    hard = hard_images(split)
+    st.query_params["image"] = hard[(hard.index(name) + 1) % len(hard)] if name in hard else hard[0]
+
+
+def go_easy(split: Split) -> None:
+    """Go to the image on which CRC wastes area."""
+    st.query_params["image"] = easy_image(split)
+
+
+def first_screen(split: Split, name: str, p: Promise) -> None:
+    """Headline, picture, controls, metrics."""
+    st.header(start_headline(split, p))
+    left, right = st.columns([5, 2], gap="large")
+    with left:
+        picture(
+            p.image,
+            p.logits,
+            {m: p.tau[m] for m in ("CRC", "COAT")},
+            mask=p.mask,
+            alpha=p.alpha,
+            mode="wipe",
+            alt=f"A drawn endoscopy picture, {name}: left of the handle what CRC marks, right of it what COAT marks",
+            height=470,
+            key="wipe",
+        )
+    with right:
+        st.markdown(
+            "*A promise on average is not a promise to you.* Drag the handle: left of it is CRC's world, right of it COAT's."
+        )
+        with st.container(horizontal=True):
+            st.button(
+                "Next hard image",
+                on_click=next_hard,
+                args=(split, name),
+                type="primary",
+                icon=":material/skip_next:",
+            )
+            st.button("An easy one", on_click=go_easy, args=(split,), icon=":material/sentiment_satisfied:")
+        if p.coverage:
+            st.metric(
+                "Lesion found, CRC → COAT", f"{percent(p.coverage['CRC'])} → {percent(p.coverage['COAT'])}"
+            )
+        st.metric("Image marked, CRC → COAT", f"{percent(p.area['CRC'])} → {percent(p.area['COAT'])}")
+        ratio = area_ratio(p)
+        st.metric("The price: COAT's area over CRC's", "∞" if np.isinf(ratio) else f"{ratio:.1f} ×")
+        shelf.way_to("coverage", "Try your own image", ":material/upload:")
+    st.caption(
+        "The picture is drawn, not taken: a phantom whose lesion is known exactly (white line). Hatched: lesion that is missed."
+    )
+
+
+def five_minutes(split: Split) -> None:
+    """What a promise is, step by step, with this study's numbers."""
+    st.subheader("What a promise is, in five minutes")
+    crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
+    n = split.calibrations["CRC"].n
+    target = percent(1 - split.alpha)
+    steps = {
+        "1 · Scores": "A network gives every pixel a score. High means *lesion, I think*. Nothing is promised yet: the "
+        "network may be too sure or too shy.",
+        "2 · A set": "Choose a threshold and mark every pixel whose score reaches it. Low threshold: more of the lesion "
+        "is inside, and more of everything else. *Coverage* is the share of the lesion inside; *set area* is the price.",
+        "3 · Calibrate": f"Take {n} images whose lesions are known. Lower the threshold until, averaged over them and a "
+        f"little beyond (to pay for the one image you have not seen), {target} of each lesion is inside. That is "
+        "conformal risk control, CRC.",
+        "4 · The promise": split.calibrations["CRC"].guarantee
+        + f" Here: {percent(crc.coverage)} over {crc.n} test images.",
+        "5 · And you?": f"On average! Single images lie {100 * crc.gap:.0f} points from {target} under CRC: some get "
+        "everything, some nearly nothing. COAT predicts a threshold for each image and calibrates on top: the same "
+        f"promise, {100 * coat.gap:.0f} points. No method can promise {target} for every single image; the gap says "
+        "how close it comes.",
+    }
+    for tab, text in zip(st.tabs(list(steps)), steps.values(), strict=True):
+        tab.markdown(text)
+    draws = shelf.spread(MODEL, split.alpha, split.seed)["CRC"].coverage
+    low, high = np.quantile(draws, [0.05, 0.95])
+    st.markdown(
+        "**Is it kept?** "
+        + spread_sentence(split.alpha, float(low), float(high), float(draws.mean()), len(draws))
+    )
+
+
+def ways(split: Split) -> None:
+    """The way to each page, a living miniature on its card."""
+    from core.figures.strip import strip_chart
+
+    st.subheader("Where to go")
+    left, right = st.columns([2, 1], gap="medium")
+    with left.container(border=True):
+        st.markdown(
+            "**Coverage** · How low must the threshold be *for this image* so that most of its lesion is inside?"
+        )
+        coverage = {m: split.coverage(m) for m in ("CRC", "COAT")}
+        chart = strip_chart(
+            split.study.curves.names, evidence.parts_of(split), coverage, split.alpha, show="test", height=190
+        )
+        st.altair_chart(chart, width="stretch", key="mini")
+        shelf.way_to("coverage", "Open Coverage", ":material/target:")
+    with right.container(border=True):
+        st.markdown(
+            "**One screen, an API, a tool for agents** · The same promise as a small page, as REST endpoint and as MCP tool."
+        )
+        st.markdown("[Open the embed](/gradio/) · REST and MCP are described at its foot.")
+    with right.container(border=True):
+        st.markdown("**Where to start**")
+        st.markdown(
+            "*Teacher*: open the lesson below, project this page, ask the question before you touch the handle.\n\n"
+            "*Student*: the five minutes above, then Coverage: drag the threshold and watch the price.\n\n"
+            "*Engineer*: *Show the code* below; `python -m core predict --help`."
+        )
+
+
+GLOSSARY = {
+    "score, logit": "What the network says of a pixel, on a scale from −15 to 15; 0 is a probability of one half.",
+    "threshold τ": "Pixels whose score reaches it are marked.",
+    "set": "All marked pixels of an image; also called prediction set.",
+    "coverage": "Share of a lesion's pixels inside the set. One minus it is the false-negative rate.",
+    "α": "The share that may be missed, on average over images and draws.",
+    "calibration set": "Images with known lesions that fix the threshold, and nothing else.",
+    "exchangeable, drawn alike": "The assumption behind every promise here: the next image could as well have been one of the calibration images.",
+    "CRC": "Conformal risk control: one threshold for all images (Angelopoulos and others, 2024).",
+    "plug-in": "The threshold at which the network itself expects the wanted coverage. No training.",
+    "AT": "Adaptive thresholding: a predictor of the threshold that would have been right.",
+    "COAT": "Conditional optimisation for adaptive thresholding: a predictor trained on coverage itself.",
+    "gap": "Mean distance of single images from the target. Marking everything gives a gap of exactly α: look at the area too.",
+    "oracle": "The best threshold for each image, which only the truth knows.",
+    "phantom": "A drawn picture with an exactly known lesion.",
+}
+
+
+def main() -> None:
+    """Draw the page."""
+    _, seed = shelf.model_and_seed()
+    split = shelf.split(MODEL, shelf.KNOBS["alpha"].default, seed)
+    name, p = shown_image(split)
+    first_screen(split, name, p)
+    st.markdown("**What is promised, and what it assumes.** " + " ".join(p.sentences))
+    five_minutes(split)
+    ways(split)
+    with st.expander("Glossary", icon=":material/dictionary:"):
+        for term, meaning in GLOSSARY.items():
+            st.markdown(f"**{term}** · {meaning}")
+    lesson.show("start")
+    rule = r"\sum_{i=1}^{n}\mathrm{TPR}_i(t)\ \ge\ (n+1)(1-\alpha)"
+    lesson.formula([("CRC takes the smallest shift t at which the calibration images are covered:", rule)])
+    lesson.code([calibrate])
+
+
+main()
