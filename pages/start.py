@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.conformal.control import calibrate, percent
+from core.conformal.control import calibrate, percent, promised
 from core.lab.promise import Promise, promise
 from core.lab.study import Split, hardest
 from core.lab.words import area_ratio, spread_sentence, start_headline
@@ -60,7 +60,7 @@ def go_easy(split: Split) -> None:
 def first_screen(split: Split, name: str, p: Promise) -> None:
     """Headline, picture, controls, metrics."""
     st.header(start_headline(split, p))
-    left, right = st.columns([5, 2], gap="large")
+    left, right = st.columns([5, 2], gap="medium")
     with left:
         picture(
             p.image,
@@ -70,7 +70,7 @@ def first_screen(split: Split, name: str, p: Promise) -> None:
             alpha=p.alpha,
             mode="wipe",
             alt=f"A drawn endoscopy picture, {name}: left of the handle what CRC marks, right of it what COAT marks",
-            height=470,
+            height=430,
             key="wipe",
         )
     with right:
@@ -104,7 +104,7 @@ def five_minutes(split: Split) -> None:
     st.subheader("What a promise is, in five minutes")
     crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
     n = split.calibrations["CRC"].n
-    target = percent(1 - split.alpha)
+    target = promised(split.alpha)
     steps = {
         "1 · Scores": "A network gives every pixel a score. High means *lesion, I think*. Nothing is promised yet: the "
         "network may be too sure or too shy.",

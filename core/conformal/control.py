@@ -145,12 +145,17 @@ def percent(share: float) -> str:
     return f"{value:.{digits}f}\u00a0%"
 
 
+def promised(alpha: float) -> str:
+    """The promise 1 - alpha as a person reads it, never rounded up: 97.5 % does not become 98 %."""
+    return f"{100 * (1 - alpha):.6g}\u00a0%"
+
+
 def guarantee_sentence(alpha: float, n: int, n_empty: int = 0) -> str:
     """What a calibration on n images promises, on what assumption, in plain words."""
     were = "image without a lesion was" if n_empty == 1 else "images without a lesion were"
     empty = f" ({n_empty} {were} left out: nothing can be missed there.)" if n_empty else ""
     need = images_needed(alpha)
-    share = f"{100 * (1 - alpha):.6g}\u00a0%"  # not rounded to whole per cent: 97.5 % must not become a promise of 98 %
+    share = promised(alpha)
     if n < need:
         more = need - n
         return (

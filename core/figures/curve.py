@@ -21,6 +21,7 @@ from core.figures.frame import (
     legend,
     logit_axis,
     percent,
+    promised,
     quantity,
     same_length,
     share_axis,
@@ -100,11 +101,11 @@ def coverage_curve(
     x = logit_axis(ends, "threshold, as a probability", grid=False)
     low, high = x["scale"]["domain"]
     labels, rows = placed_labels(at, (low, high))
-    promised = {f"promise {percent(1 - alpha)}": 1 - alpha} if c is not None else None
+    line = {f"promise {promised(alpha)}": 1 - alpha} if c is not None else None
     of = "share of the lesion, of the image" if c is not None else "share of the image"
     y = {
         "scale": {"domain": [0, 1.03 + ROW * rows], "nice": False},
-        "axis": share_axis(of, named=promised),
+        "axis": share_axis(of, named=line),
     }
     curves = {"image marked": a} if c is None else {"lesion inside": c, "image marked": a}
     lines = [
@@ -179,4 +180,4 @@ def _curve_words(at: list[Part], alpha: float, with_mask: bool) -> tuple[str, st
         "Coverage of the lesion and marked share of the image" if with_mask else "Marked share of the image"
     )
     said = f"{what} against the threshold. {'; '.join(tells(r, k == 0) for k, r in enumerate(at))}."
-    return sentence, said + (f" {percent(1 - alpha)} is promised on average." if with_mask else "")
+    return sentence, said + (f" {promised(alpha)} is promised on average." if with_mask else "")

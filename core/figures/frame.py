@@ -32,7 +32,9 @@ _MORE_TICKS = (
     (2e-3, 5e-3, 0.02, 0.05, 0.07, 0.15, 0.2, 0.4, 0.6, 0.8, 0.95, 0.98),
 )
 PERCENT = "format(100 * datum.value, '.3~f') + '\u00a0%'"
-_PROBABILITY = "format(1 / (1 + exp(-datum.value)), '.6~f')"
+_POWER = "'10⁻' + substring('⁰¹²³⁴⁵⁶⁷', round(abs(datum.value) / 2.302585), round(abs(datum.value) / 2.302585) + 1)"
+_PLAIN = "format(1 / (1 + exp(-datum.value)), '.6~f')"
+_PROBABILITY = f"datum.value < -9.1 ? {_POWER} : (datum.value > 9.1 ? '1 − ' + {_POWER} : {_PLAIN})"
 
 
 def percent(share: float) -> str:
@@ -45,6 +47,11 @@ def percent(share: float) -> str:
     if 99 < x < 100:
         return f"{min(x, 99.9):.1f}\u00a0%"
     return f"{x:.0f}\u00a0%"
+
+
+def promised(alpha: float) -> str:
+    """The promise 1 - alpha, never rounded up: 97.5 % does not become 98 %."""
+    return f"{100.0 * (1.0 - alpha):.6g}\u00a0%"
 
 
 def chance(tau: float) -> str:
@@ -129,7 +136,7 @@ def logit_axis(
     axis = _named({k: within(v) for k, v in (named or {}).items()}, ticks, 0.07 * (high - low), _PROBABILITY)
     return {
         "scale": {"domain": [low, high], "nice": False, "zero": False},
-        "axis": {"title": title, "labelOverlap": False} | axis | more,
+        "axis": {"title": title} | axis | more,
     }
 
 
@@ -140,19 +147,20 @@ def share_axis(
     **more: Any,
 ) -> Part:
     """An axis for shares, labelled in percent; `named` as in `logit_axis`."""
-    return {"title": title, "labelOverlap": False} | _named(named or {}, list(ticks), 0.055, PERCENT) | more
+    return {"title": title} | _named(named or {}, list(ticks), 0.055, PERCENT) | more
 
 
 def _named(named: dict[str, float], ticks: list[float], near: float, label: str) -> Part:
     kept = [t for t in ticks if all(abs(t - at) > near for at in named.values())]
     if not named:
-        return {"values": kept, "labelExpr": label}
+        return {"values": kept, "labelExpr": label, "labelOverlap": "greedy"}
     own = {k: round(float(at), 6) for k, at in named.items()}
     is_own = " || ".join(f"datum.value === {at!r}" for at in own.values())
     for words, at in own.items():
         label = f"datum.value === {at!r} ? {words!r} : {label}"
     return {
         "values": sorted([*kept, *own.values()]),
+        "labelOverlap": False,
         "labelExpr": label,
         "labelFontWeight": {"condition": {"test": is_own, "value": 700}, "value": 400},
     }

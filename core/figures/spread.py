@@ -17,6 +17,7 @@ from core.figures.frame import (
     legend,
     listed,
     percent,
+    promised,
     quantity,
     same_length,
     titled,
@@ -134,7 +135,7 @@ def _axis(low: float, high: float, goal: float) -> Part:
     ticks = [round(k * step, 6) for k in range(int(np.ceil(low / step - 1e-9)), int(high / step + 1e-9) + 1)]
     kept = [t for t in ticks if abs(t - goal) > 0.115 * (high - low)]
     own = round(goal, 6)
-    label = f"datum.value === {own!r} ? 'promise {percent(goal)}' : {PERCENT}"
+    label = f"datum.value === {own!r} ? 'promise {promised(1 - goal)}' : {PERCENT}"
     bold = {"condition": {"test": f"datum.value === {own!r}", "value": 700}, "value": 400}
     return {
         "title": "mean coverage of the test images of one draw", "values": sorted([*kept, own]), "labelExpr": label, "labelFontWeight": bold,
@@ -151,7 +152,7 @@ def _words(values: dict[str, np.ndarray], goal: float, here: dict[str, float]) -
     spread = listed([f"{100 * v.std():.1f} points under {m}" for m, v in values.items()])
     said = (
         f"Histogram of mean test coverage over {count(draws, 'draw')} of the calibration images. The mean is {mean}, the standard deviation "
-        f"{spread}. Of the draws, {kept} reach the promise of {percent(goal)}."
+        f"{spread}. Of the draws, {kept} reach the promise of {promised(1 - goal)}."
     )
     if here:
         said += (

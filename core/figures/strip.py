@@ -24,7 +24,7 @@ from core.figures.frame import (
     layer,
     legend,
     logit_axis,
-    percent,
+    promised,
     quantity,
     same_length,
     share_axis,
@@ -89,7 +89,7 @@ def strip_chart(
     x = _rank(len(order), f"worst under {methods[0]} on the left", rows, small)
     span = {"domain": [0, 1.02], "nice": False}
     ticks = (0, 1) if small else (0, 0.2, 0.4, 0.6, 0.8, 1)
-    promise_tick = {f"promise {percent(1 - alpha)}": 1 - alpha}
+    promise_tick = {f"promise {promised(alpha)}": 1 - alpha}
     axis = share_axis(None if small else "lesion inside the set", ticks, promise_tick)
     y = quantity("coverage", scale=span, axis=axis)
     key = None if small else legend()

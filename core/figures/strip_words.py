@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.figures.frame import LIMIT, chance, count, listed, percent
+from core.figures.frame import LIMIT, chance, count, listed, percent, promised
 
 
 def price(area: dict[str, float] | None, methods: list[str]) -> str:
@@ -34,7 +34,7 @@ def strip_words(
     far = {m: int((v[judged] < goal - miss).sum()) for m, v in values.items()}
     (first, n), *others = far.items()
     sentence = (
-        f"{n} of {count(len(judged), kind)} {'lies' if n == 1 else 'lie'} over {100 * miss:.0f} points below the {percent(goal)} promise "
+        f"{n} of {count(len(judged), kind)} {'lies' if n == 1 else 'lie'} over {100 * miss:.0f} points below the {promised(alpha)} promise "
         f"under {first}, {listed([f'{k} under {m}' for m, k in others])}."
     )
     means = listed([f"{percent(v[judged].mean())} under {m}" for m, v in values.items()])

@@ -62,7 +62,7 @@ def to_grid(rgb: np.ndarray, long_side: int = LONG_SIDE) -> np.ndarray:
 
 
 def mask_to_grid(mask: np.ndarray, long_side: int = LONG_SIDE) -> np.ndarray:
-    """Bring a mask to the grid of its image: a grid pixel belongs to the lesion when more than half of it does.
+    """Bring a mask to the grid of its image: a grid pixel belongs to the lesion when half of it or more does.
 
     Args:
         mask: `(H, W)` bool.

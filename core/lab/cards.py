@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.conformal.control import percent
+from core.conformal.control import promised
 from core.lab.study import METHODS, Study, load_study, resampled
 
 DATA = {
@@ -104,7 +104,7 @@ def _figures(out: Path, name: str) -> str:
             )
         lines.append(f"| {alpha} | whole image | 1.000 | {alpha:.3f} | 1.000 |")
         lines.append(
-            f"| {alpha} | oracle | {percent(1 - alpha)} and a pixel | about 0 | {_oracle_area(study, alpha):.3f} |"
+            f"| {alpha} | oracle | {promised(alpha)} and a pixel | about 0 | {_oracle_area(study, alpha):.3f} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,7 @@ from core.coat.features import predictor_input
 from core.coat.members import load_members
 from core.coat.predictor import ThresholdPredictor, predict_knots
 from core.coat.thresholds import between_knots
-from core.conformal.control import percent
+from core.conformal.control import percent, promised
 from core.images.grid import mask_to_grid, to_grid
 from core.lab.study import METHODS, STUDIES, shipped_study, table_of
 from core.nets.build import Spec
@@ -207,7 +207,7 @@ def _costs(area: dict[str, float], coverage: dict[str, float] | None, alpha: flo
     if coverage is not None:
         said.append(
             f"Inside are {percent(coverage['CRC'])} of this lesion under CRC and {percent(coverage['COAT'])} under COAT; "
-            f"{percent(1 - alpha)} is what both promise on average."
+            f"{promised(alpha)} is what both promise on average."
         )
     return said
 

@@ -72,7 +72,6 @@ def html_report(
         "title": title or _headline(split),
         "date": date or calendar.today().isoformat(),
         "split": split,
-        "goal": _percent(1 - split.alpha),
         "guarantee": split.calibrations["CRC"].guarantee,
         "price": _price(split),
         "images": [_image(p) for p in promises],
@@ -86,9 +85,11 @@ def html_report(
 
 
 def _headline(split: Split) -> str:
+    from core.figures.frame import promised
+
     crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
     return (
-        f"A promise of {_percent(1 - split.alpha)}, kept on average: CRC finds {_percent(crc.coverage)} of a lesion and COAT "
+        f"A promise of {promised(split.alpha)}, kept on average: CRC finds {_percent(crc.coverage)} of a lesion and COAT "
         f"{_percent(coat.coverage)}, over {crc.n} test images"
     )
 

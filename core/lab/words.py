@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from core.conformal.control import percent
+from core.conformal.control import percent, promised
 from core.lab.promise import Promise, times_the_area
 from core.lab.study import Split
 
@@ -17,7 +17,7 @@ def area_ratio(p: Promise) -> float:
 def start_headline(split: Split, p: Promise) -> str:
     """What happened on this image, under a promise that holds on average."""
     crc = split.evaluations["CRC"]
-    average = f"CRC promises {percent(1 - split.alpha)} and finds {percent(crc.coverage)} over these {crc.n} images."
+    average = f"CRC promises {promised(split.alpha)} and finds {percent(crc.coverage)} over these {crc.n} images."
     if p.coverage is None:
         return (
             f"{average} This image has no lesion, and CRC marks {percent(p.area['CRC'])} of it all the same."
@@ -28,7 +28,7 @@ def start_headline(split: Split, p: Promise) -> str:
 def coverage_headline(p: Promise) -> str:
     """Where the threshold goes for this image, and what that does."""
     if p.coverage is not None:
-        return _on_this_one(p, "On this image")
+        return _on_this_one(p, "On this image CRC")
     crc, coat = p.area["CRC"], p.area["COAT"]
     if crc == 0:
         return f"CRC marks nothing of this image; COAT marks {percent(coat)}."
@@ -36,17 +36,16 @@ def coverage_headline(p: Promise) -> str:
     return f"For this image COAT {direction} the threshold and marks {percent(coat)} of it; CRC marks {percent(crc)}."
 
 
-def _on_this_one(p: Promise, where: str = "On this one") -> str:
+def _on_this_one(p: Promise, who: str = "On this one it") -> str:
     assert p.coverage is not None
     crc, coat, ratio = p.coverage["CRC"], p.coverage["COAT"], area_ratio(p)
     link = "and" if (coat > crc) == (ratio > 1) or coat == crc else "yet"
-    also = " too" if abs(coat - crc) < 0.02 else ""
-    marks = (
-        "marks an area where CRC marks none" if ratio == float("inf") else f"marks {times_the_area(ratio)}"
-    )
-    return f"{where} it finds {percent(crc)} of the lesion. COAT finds {percent(coat)}{also} {link} {marks}.".replace(
-        "On this image it", "On this image CRC"
-    )
+    marks = "marks an area where CRC marks none" if ratio == float("inf") else f"marks {times_the_area(ratio)}"
+    if max(crc, coat) < 0.005:
+        return f"{who} finds nothing of the lesion. Nor does COAT, which {marks}."
+    if abs(coat - crc) < 0.005:
+        return f"{who} finds {percent(crc)} of the lesion. So does COAT, which {marks}."
+    return f"{who} finds {percent(crc)} of the lesion. COAT finds {percent(coat)} {link} {marks}."
 
 
 def average_sentence(split: Split) -> str:
@@ -54,7 +53,7 @@ def average_sentence(split: Split) -> str:
     crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
     return (
         f"Over {crc.n} test images CRC covers {percent(crc.coverage)} and COAT {percent(coat.coverage)} on average. A single image lies "
-        f"{100 * crc.gap:.0f} points from {percent(1 - split.alpha)} under CRC and {100 * coat.gap:.0f} under COAT; CRC marks {percent(crc.area)} "
+        f"{100 * crc.gap:.0f} points from {promised(split.alpha)} under CRC and {100 * coat.gap:.0f} under COAT; CRC marks {percent(crc.area)} "
         f"of an image and COAT {percent(coat.area)}."
     )
 
@@ -74,5 +73,5 @@ def spread_sentence(alpha: float, coverage_low: float, coverage_high: float, mea
     """How much the coverage of one calibrated threshold varies with the draw."""
     return (
         f"Over {draws:,} draws of calibration and test, CRC's coverage averages {percent(mean)}; in the middle 90\u00a0% of draws it lies between "
-        f"{percent(coverage_low)} and {percent(coverage_high)}. The promise of {percent(1 - alpha)} is about the average."
+        f"{percent(coverage_low)} and {percent(coverage_high)}. The promise of {promised(alpha)} is about the average."
     )

@@ -27,6 +27,11 @@ def test_only_the_whole_is_called_100_percent_and_only_nothing_0(share):
     assert (text == "0\u00a0%") == (share == 0)
 
 
+@pytest.mark.parametrize(("alpha", "words"), [(0.1, "90"), (0.025, "97.5"), (0.005, "99.5"), (0.3, "70")])
+def test_a_promise_is_never_rounded_up(alpha, words):
+    assert frame.promised(alpha) == f"{words}\u00a0%"
+
+
 @given(st.floats(-8, 8))
 def test_a_threshold_in_words_is_close_to_the_probability(tau):
     p = 1 / (1 + math.exp(-tau))
