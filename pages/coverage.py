@@ -12,7 +12,7 @@ from core.coat.objectives import coat_loss
 from core.coat.thresholds import plug_in_of_sorted
 from core.conformal.control import calibrate, percent
 from core.lab.promise import POLYP_WARNING, Promise, promise
-from core.lab.study import Split, hardest
+from core.lab.study import Split, curve_of_pool_image, hardest
 from core.lab.take_away import probability
 from core.lab.words import coverage_headline
 from pages.components.gallery import gallery
@@ -35,7 +35,9 @@ def samples(model: str, seed: int, chosen: str) -> list[dict[str, object]]:
         if found is not None:
             share = coverage[names.index(name)]
             badge = None if np.isnan(share) else percent(float(share))
-            items.append({"id": name, "image": found[0], "caption": name, "badge": badge})
+            items.append(
+                {"id": name, "image": found[0], "caption": name.replace("phantom-", "no. "), "badge": badge}
+            )
     return items
 
 
@@ -102,7 +104,7 @@ def without_picture(split: Split, name: str) -> None:
 
     curves, i = split.study.curves, split.study.curves.names.index(name)
     marks = {m: float(split.tau(m)[i]) for m in ("CRC", "plug-in", "COAT")}
-    grid, covered, area, edges, lesion, rest = shelf.curve_of(split.study, i)
+    grid, covered, area, edges, lesion, rest = curve_of_pool_image(split.study, i, tuple(marks.values()))
     left, right = st.columns(2)
     left.altair_chart(score_histogram(edges, lesion, rest, marks), width="stretch", key="scores-of-one")
     right.altair_chart(
@@ -227,7 +229,7 @@ def below(
     with left:
         promised(shown)
     with right:
-        st.markdown("**Thresholds of this image**")
+        st.markdown(f"**Thresholds of** {shelf.plain(shown.name)}")
         st.dataframe(evidence.thresholds_in_words(shown.tau, shown.tau_hat), hide_index=True, width="stretch")
         st.caption(
             "τ and T live in logits inside; a probability of 0.5 is logit 0. After calibration τ′ = τ̂ − t with one shift t for all images."

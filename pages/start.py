@@ -19,11 +19,12 @@ MODEL = "phantom"
 
 
 def hard_images(split: Split) -> list[str]:
-    """The ten test images that CRC serves worst; the one that shows COAT's idea best comes first, the others follow, worst first."""
+    """The ten test images that CRC serves worst. One that COAT saves at the lowest price comes first, then worst first."""
     names = split.study.curves.names
     ten = hardest(split, "CRC", 10)
-    coat = split.coverage("COAT")
-    first = int(ten[int(np.argmax(coat[ten] - split.coverage("CRC")[ten]))])
+    coat, price = split.coverage("COAT"), split.area("COAT") / np.maximum(split.area("CRC"), 1e-6)
+    saved = [i for i in ten if coat[i] >= 1 - split.alpha - 0.1]
+    first = min(saved, key=lambda i: price[i]) if saved else ten[0]
     return [names[first], *(names[i] for i in ten if i != first)]
 
 
@@ -142,7 +143,7 @@ def ways(split: Split) -> None:
         )
         coverage = {m: split.coverage(m) for m in ("CRC", "COAT")}
         chart = strip_chart(
-            split.study.curves.names, evidence.parts_of(split), coverage, split.alpha, show="test", height=190
+            split.study.curves.names, evidence.parts_of(split), coverage, split.alpha, show="test", height=250
         )
         st.altair_chart(chart, width="stretch", key="mini")
         shelf.way_to("coverage", "Open Coverage", ":material/target:")

@@ -19,6 +19,7 @@ import torch
 
 from core.coat.thresholds import between_knots, oracle_thresholds
 from core.conformal import (
+    BIN_EDGES,
     Calibration,
     CoverageCurves,
     Evaluation,
@@ -236,34 +237,35 @@ def draw_named(name: str) -> tuple[np.ndarray, np.ndarray]:
     return phantom.image, phantom.mask
 
 
-def curve_of_pool_image(study: Study, i: int, points: int = 240) -> tuple[np.ndarray, ...]:
+def curve_of_pool_image(
+    study: Study, i: int, marks: tuple[float, ...] = (), points: int = 240
+) -> tuple[np.ndarray, ...]:
     """What the score table knows of one image.
 
     Args:
         study: The study.
         i: Index in the pool.
-        points: S thresholds from -15 to 15.
+        marks: Thresholds that the curve must hold exactly.
+        points: Evenly spaced thresholds from -15 to 15.
 
     Returns:
-        Thresholds `(S,)` in logits, coverage `(S,)` (NaN without lesion), area `(S,)`, bin edges `(B + 1,)`, lesion pixels `(B,)` and
-        other pixels `(B,)` per bin of half a logit.
+        Rising thresholds `(S,)` in logits, coverage `(S,)` (NaN without lesion), area `(S,)`, bin edges `(B + 1,)`, lesion
+        pixels `(B,)` and other pixels `(B,)` in bins of 1/40 logit.
     """
     one = study.curves.select([i])
-    grid = torch.linspace(-15, 15, points)
+    grid = (
+        torch.cat([torch.linspace(-15, 15, points), torch.tensor([m for m in marks if np.isfinite(m)])])
+        .sort()
+        .values
+    )
     coverage, area = (
         one.coverage(torch.zeros(1), -grid)[0].numpy(),
         one.area(torch.zeros(1), -grid)[0].numpy(),
     )
-    edges = np.arange(-15, 15.5, 0.5)
+    edges = np.append(BIN_EDGES.numpy(), BIN_EDGES[-1] + 0.025)
     lesion = _counts(one.lesion.value, one.lesion.count, edges)
-    return (
-        grid.numpy(),
-        coverage,
-        area,
-        edges,
-        lesion,
-        np.maximum(_counts(one.pixels.value, one.pixels.count, edges) - lesion, 0),
-    )
+    rest = np.maximum(_counts(one.pixels.value, one.pixels.count, edges) - lesion, 0)
+    return grid.numpy(), coverage, area, edges, lesion, rest
 
 
 def _counts(value: torch.Tensor, count: torch.Tensor | None, edges: np.ndarray) -> np.ndarray:

@@ -115,7 +115,7 @@ def to_csv(rows: list[dict[str, object]]) -> bytes:
     A cell that a spreadsheet would run as a formula gets a leading apostrophe.
     """
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\r\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({k: _cell(v) for k, v in row.items()})

@@ -85,7 +85,8 @@ def load_network(path: str | Path) -> tuple[nn.Module, Spec, dict[str, object]]:
     """
     tensors, facts = load_tensors(path)
     raw: dict[str, Any] = dict(facts["spec"])  # type: ignore[call-overload]
-    spec = Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+    spec = Spec(**values)
     model = build(spec)
     model.load_state_dict(tensors)
     model.requires_grad_(False)

@@ -8,6 +8,7 @@ session only.
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import streamlit as st
 from core.conformal import Resampled
 from core.lab.jobs import Runner
 from core.lab.promise import Scored, score
-from core.lab.study import Split, Study, curve_of_pool_image, painter, resampled, shipped_study, split_study
+from core.lab.study import Split, painter, resampled, shipped_study, split_study
 from core.settings import CoverageSettings, knobs
 
 KNOBS = knobs(CoverageSettings)
@@ -88,17 +89,12 @@ def way_to(address: str, label: str, icon: str) -> None:
         st.markdown(f"[{label}](/{address})")
 
 
+def plain(text: str) -> str:
+    """A text that somebody else chose (a file's name), with nothing in it that Markdown would take for a sign."""
+    return re.sub(r"([\\`*_{}\[\]()#+\-!|<>$~:])", r"\\\1", text)
+
+
 def in_address(name: str, value: str) -> None:
     """Write a value into the address unless it is there already."""
     if st.query_params.get(name) != value:
         st.query_params[name] = value
-
-
-@lru_cache(maxsize=64)
-def _curve(name: str, i: int) -> tuple[np.ndarray, ...]:
-    return curve_of_pool_image(shipped_study(name), i)
-
-
-def curve_of(study: Study, i: int) -> tuple[np.ndarray, ...]:
-    """Coverage, area and score counts of a pool image; see `core.lab.study.curve_of_pool_image`."""
-    return _curve(study.name, i)

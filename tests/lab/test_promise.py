@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.conformal.control import percent
 from core.data.phantoms import draw
 from core.lab.promise import models, outline, promise, score
 from core.lab.study import METHODS, shipped_study, split_study
@@ -118,8 +119,8 @@ def test_headlines_hold_the_numbers(phantom, scored) -> None:
     p = promise(scored, phantom.mask, alpha=0.1)
     assert p.coverage is not None
     for text in (start_headline(split, p), coverage_headline(p)):
-        assert f"{100 * p.coverage['COAT']:.0f}\u00a0%" in text
+        assert percent(p.coverage["COAT"]) in text
     blind = promise(scored, alpha=0.1)
-    assert f"{100 * blind.area['COAT']:.0f}\u00a0%" in coverage_headline(blind)
+    assert percent(blind.area["COAT"]) in coverage_headline(blind)
     assert f"{100 * split.evaluations['COAT'].gap:.0f}" in average_sentence(split)
     assert "false alarm" in (false_alarm_sentence(split) or "")

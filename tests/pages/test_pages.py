@@ -97,7 +97,7 @@ def test_an_upload_with_its_mask_is_outlined_and_its_coverage_is_known() -> None
     phantom = draw(99)
     app = drop(page("coverage"), [("mine.png", png(phantom.image))], [("mine_mask.png", png(phantom.mask.astype(np.uint8) * 255))])
     assert "On this image CRC finds" in app.header[0].value
-    assert "mine.png" in text(app) or "PNG" in text(app)
+    assert "Thresholds of** mine.png" in text(app)
 
 
 def test_an_upload_without_a_mask_has_areas_and_no_coverage() -> None:
@@ -144,6 +144,12 @@ def test_the_polyp_model_shows_its_scores_where_its_pictures_are_not(monkeypatch
     assert not app.exception
     assert "no medical device" in text(app)
     assert "PLUMBLINE_POLYP_DATA" in text(app)
+
+
+def test_a_file_name_is_shown_as_it_is_and_never_run_as_markdown() -> None:
+    app = drop(page("coverage"), [("![x](evil) `b`_c_.png", png(draw(99).image))])
+    shown = next(line for line in text(app).split("\n") if "Thresholds of" in line)
+    assert r"\!\[x\]\(evil\)" in shown and r"\_c\_" in shown
 
 
 @pytest.mark.parametrize("name", ["start", "coverage"])

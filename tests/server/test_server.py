@@ -32,7 +32,7 @@ def seed_becomes(page, value: str) -> None:
 
 @pytest.mark.browser
 def test_a_fresh_servers_very_first_visit_may_be_a_shared_link(fresh_server, page):
-    link = "/coverage?alpha=0.2&seed=7&model=phantom"
+    link = "/coverage?alpha=0.2&seed=7&model=phantom&sample=phantom-30003"
     page.goto(fresh_server.url + link)
     alpha_becomes(page, 0.2)
     seed_becomes(page, "7")
@@ -41,6 +41,9 @@ def test_a_fresh_servers_very_first_visit_may_be_a_shared_link(fresh_server, pag
     assert page.get_by_test_id("stSidebarNavLink").nth(1).get_attribute("aria-current") == "page"
     assert urlsplit(page.url).path == "/coverage"
     assert parse_qs(urlsplit(page.url).query)["alpha"] == ["0.2"]
+    api.expect(page.get_by_text("Thresholds of phantom-30003")).to_be_visible(timeout=PATIENCE)
+    assert parse_qs(urlsplit(page.url).query)["sample"] == ["phantom-30003"]
+    api.expect(page.get_by_text("at least 80")).to_be_visible(timeout=PATIENCE)
 
 
 @pytest.mark.browser
