@@ -1,9 +1,10 @@
 """Latency: from a moved α slider to the coverage page's data, and from `streamlit run` to the first page.
 
-The data of a move is everything that `pages/coverage.py` asks of `core.lab`: all methods calibrated and evaluated on the
-phantom study, the promise of one uploaded image, the table, the thresholds, the hardest images, and CRC and COAT over 1,000
-draws. Every move goes to an α that was not asked for before, so that no cache answers. The first page is the start page in a
-real browser, from an empty process to its picture, after one warm-up start.
+The data of a move is everything that `pages/coverage.py` asks of `core.lab`: all methods calibrated and
+evaluated on the phantom study, the promise of one uploaded image, the table, the thresholds, the hardest
+images, and CRC and COAT over 1,000 draws. Files to take away are made when asked for and not counted. Every
+move goes to an α that was not asked for before, so that no cache answers. The first page is the start page
+in a real browser, from an empty process to its picture, after one warm-up start.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def move_times(moves: int) -> dict[str, list[float]]:
     """Milliseconds of each move: the page's data, and of it the split and the draws."""
     from core.data.phantoms import draw
     from core.lab.promise import promise, score
-    from core.lab.study import hardest, resampled, shipped_study, split_study
-    from core.lab.take_away import pool_rows, study_rows
+    from core.lab.study import hardest, shipped_study, split_study, spread
+    from core.lab.take_away import study_rows
 
     upload = draw(777)
     scored = score(upload.image, "phantom", "upload")
@@ -52,9 +53,8 @@ def move_times(moves: int) -> dict[str, list[float]]:
         promise(scored, upload.mask, alpha=alpha)
         hardest(split)
         study_rows(split)
-        pool_rows(split)
         before_draws = time.perf_counter()
-        resampled(study, alpha, 0, 1000, ("CRC", "COAT"))
+        spread(study, alpha)
         ended = time.perf_counter()
         if k >= 3:  # the first moves fill caches that a running server has filled
             for row, span in zip(

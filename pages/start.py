@@ -123,7 +123,7 @@ def five_minutes(split: Split) -> None:
     }
     for tab, text in zip(st.tabs(list(steps)), steps.values(), strict=True):
         tab.markdown(text)
-    draws = shelf.spread(MODEL, split.alpha, split.seed)["CRC"].coverage
+    draws = shelf.spread(MODEL, split.alpha, split.seed)["CRC"]
     low, high = np.quantile(draws, [0.05, 0.95])
     st.markdown(
         "**Is it kept?** "

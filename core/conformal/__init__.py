@@ -12,7 +12,14 @@ from core.conformal.control import (
     shift_table,
 )
 from core.conformal.curves import BIN_EDGES, CoverageCurves
-from core.conformal.metrics import Evaluation, Resampled, evaluate, resample, shift_for_area
+from core.conformal.metrics import (
+    Evaluation,
+    Resampled,
+    coverage_over_draws,
+    evaluate,
+    resample,
+    shift_for_area,
+)
 
 __all__ = [
     "BIN_EDGES",
@@ -23,6 +30,7 @@ __all__ = [
     "ShiftTable",
     "calibrate",
     "calibrate_many",
+    "coverage_over_draws",
     "crc_target",
     "evaluate",
     "images_needed",

@@ -9,11 +9,12 @@ gives exactly alpha. So no gap leaves this module without the set area beside it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import torch
 
-from core.conformal.control import ShiftTable, _subset, calibrate_many, shift_table
+from core.conformal.control import ShiftTable, _subset, calibrate_and_test_many, calibrate_many, shift_table
 from core.conformal.curves import CoverageCurves
 
 
@@ -132,6 +133,7 @@ class Resampled:
     stretch: np.ndarray
 
 
+@lru_cache(maxsize=16)
 def draw_halves(n: int, calibration_share: float, draws: int, seed: int) -> np.ndarray:
     """`(draws, n)` bool: who calibrates. Row 0 is the split that `core.data.splits.redraw` gives for the same seed, row k for seed + k."""
     from core.data.splits import redraw
@@ -139,6 +141,7 @@ def draw_halves(n: int, calibration_share: float, draws: int, seed: int) -> np.n
     rows = np.zeros((draws, n), bool)
     for k in range(draws):
         rows[k, redraw(n, calibration_share, seed + k)[0]] = True
+    rows.flags.writeable = False  # kept for whoever asks again
     return rows
 
 
@@ -185,6 +188,22 @@ def resample(
         np.nanmedian(stretch, axis=0),
     ]
     return Resampled(alpha, shift, *(np.where(none, np.nan, f) for f in figures))
+
+
+def coverage_over_draws(
+    curves: CoverageCurves,
+    tau_hat: torch.Tensor,
+    alpha: float,
+    calibrating: np.ndarray,
+    table: ShiftTable | None = None,
+) -> np.ndarray:
+    """Mean test coverage of each draw alone, for a page that asks at every move of a slider. Arguments as in `resample`.
+
+    Returns:
+        `(S,)`; NaN where a draw tests no image with a lesion.
+    """
+    table = shift_table(curves, tau_hat) if table is None else table
+    return calibrate_and_test_many(table, alpha, calibrating)[1]
 
 
 def shift_for_area(

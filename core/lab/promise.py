@@ -18,7 +18,7 @@ from core.coat.predictor import ThresholdPredictor, predict_knots
 from core.coat.thresholds import between_knots
 from core.conformal.control import percent, promised
 from core.images.grid import mask_to_grid, to_grid
-from core.lab.study import METHODS, STUDIES, shipped_study, table_of
+from core.lab.study import METHODS, STUDIES, calibrations, shipped_study
 from core.nets.build import Spec
 from core.nets.predict import predict
 from core.nets.weights import ASSETS, shipped_network
@@ -124,20 +124,6 @@ class Promise:
         return self.logits >= self.tau[method]
 
 
-@lru_cache(maxsize=256)
-def _shifts(model: str, alpha: float, seed: int, calibration_share: float) -> tuple[dict[str, float], str]:
-    from core.conformal import calibrate
-    from core.data.splits import redraw
-
-    study = shipped_study(model)
-    half, _ = redraw(len(study.curves), calibration_share, seed)
-    made = {
-        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, half, m, table_of(study, m, alpha))
-        for m in METHODS
-    }
-    return {m: c.shift for m, c in made.items()}, made["CRC"].guarantee
-
-
 def promise(
     scored: Scored,
     mask: np.ndarray | None = None,
@@ -158,7 +144,8 @@ def promise(
     Raises:
         ValueError: alpha out of range, or a mask whose size is neither the image's nor the grid's.
     """
-    shifts, guarantee = _shifts(scored.model, float(alpha), int(seed), float(calibration_share))
+    made = calibrations(shipped_study(scored.model), float(alpha), int(seed), float(calibration_share))
+    shifts = {m: c.shift for m, c in made.items()}
     tau_hat = {
         m: 0.0 if m == "CRC" else float(between_knots(scored.knots[m][None], alpha)[0]) for m in METHODS
     }
@@ -183,7 +170,7 @@ def promise(
             notes.append(
                 "The mask shows no lesion: nothing can be missed here, and everything that is marked is a false alarm."
             )
-    sentences = (guarantee, *_costs(area, coverage, alpha))
+    sentences = (made["CRC"].guarantee, *_costs(area, coverage, alpha))
     return Promise(
         alpha, scored.model, scored.name, tau, tau_hat, area, coverage, oracle,
         scored.logits, scored.image, mask, sentences, tuple(notes),

@@ -26,6 +26,7 @@ from core.conformal import (
     Resampled,
     ShiftTable,
     calibrate,
+    coverage_over_draws,
     evaluate,
     resample,
     shift_table,
@@ -143,17 +144,39 @@ class Split:
         return self.study.tau_hat(method, self.alpha), shift
 
 
-@lru_cache(maxsize=64)
-def _table(name: str, method: str, alpha: float) -> ShiftTable:
+@lru_cache(maxsize=32)
+def _crc_table(name: str) -> ShiftTable:
     study = shipped_study(name)
-    return shift_table(study.curves, study.tau_hat(method, alpha))
+    return shift_table(study.curves, study.tau_hat("CRC", 0.5))
 
 
-def table_of(study: Study, method: str, alpha: float) -> ShiftTable:
-    """The sorted shifts of a method; kept for shipped studies (CRC's serves every alpha)."""
+def table_of(study: Study, method: str, alpha: float) -> ShiftTable | None:
+    """The sorted shifts of CRC, which serve every alpha and are kept for shipped studies; None for methods whose thresholds move."""
+    if method == "CRC" and study.name in STUDIES and study is shipped_study(study.name):
+        return _crc_table(study.name)
+    return None
+
+
+def calibrations(
+    study: Study, alpha: float, seed: int, calibration_share: float = 0.5
+) -> dict[str, Calibration]:
+    """Every method calibrated on one draw; remembered for shipped studies."""
     if study.name in STUDIES and study is shipped_study(study.name):
-        return _table(study.name, method, 0.5 if method == "CRC" else alpha)
-    return shift_table(study.curves, study.tau_hat(method, alpha))
+        return _calibrations(study.name, alpha, seed, calibration_share)
+    return _calibrate_all(study, alpha, seed, calibration_share)
+
+
+@lru_cache(maxsize=512)
+def _calibrations(name: str, alpha: float, seed: int, calibration_share: float) -> dict[str, Calibration]:
+    return _calibrate_all(shipped_study(name), alpha, seed, calibration_share)
+
+
+def _calibrate_all(study: Study, alpha: float, seed: int, calibration_share: float) -> dict[str, Calibration]:
+    half, _ = redraw(len(study.curves), calibration_share, seed)
+    return {
+        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, half, m, table_of(study, m, alpha))
+        for m in METHODS
+    }
 
 
 def split_study(study: Study, alpha: float, seed: int, calibration_share: float = 0.5) -> Split:
@@ -166,15 +189,12 @@ def split_study(study: Study, alpha: float, seed: int, calibration_share: float 
         calibration_share: Share of the pool that calibrates.
     """
     calibrating, testing = redraw(len(study.curves), calibration_share, seed)
-    calibrations = {
-        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, calibrating, m, table_of(study, m, alpha))
-        for m in METHODS
-    }
+    calibrated = calibrations(study, alpha, seed, calibration_share)
     evaluations = {}
     for row in ROWS:
-        shift = calibrations[row].shift if row in METHODS else (0.0 if row == "oracle" else float("inf"))
+        shift = calibrated[row].shift if row in METHODS else (0.0 if row == "oracle" else float("inf"))
         evaluations[row] = evaluate(study.curves, study.tau_hat(row, alpha), shift, alpha, testing)
-    return Split(study, alpha, seed, calibrating, testing, calibrations, evaluations)
+    return Split(study, alpha, seed, calibrating, testing, calibrated, evaluations)
 
 
 def resampled(
@@ -189,6 +209,24 @@ def resampled(
     halves = draw_halves(len(study.curves), calibration_share, draws, seed)
     return {
         m: resample(study.curves, study.tau_hat(m, alpha), alpha, halves, table_of(study, m, alpha))
+        for m in methods
+    }
+
+
+def spread(
+    study: Study,
+    alpha: float,
+    seed: int = 0,
+    draws: int = 1000,
+    methods: tuple[str, ...] = ("CRC", "COAT"),
+    calibration_share: float = 0.5,
+) -> dict[str, np.ndarray]:
+    """Test coverage `(draws,)` of some methods over redrawn halves: what `resampled` says of coverage, and quicker."""
+    halves = draw_halves(len(study.curves), calibration_share, draws, seed)
+    return {
+        m: coverage_over_draws(
+            study.curves, study.tau_hat(m, alpha), alpha, halves, table_of(study, m, alpha)
+        )
         for m in methods
     }
 

@@ -139,9 +139,8 @@ def table(split: Split) -> None:
 
 def spread(model: str, split: Split) -> None:
     """Coverage over 1,000 redrawn calibration sets."""
-    found = shelf.spread(model, split.alpha, split.seed)
+    coverage = shelf.spread(model, split.alpha, split.seed)
     shown = {m: split.evaluations[m].coverage for m in ("CRC", "COAT")}
-    coverage = {m: r.coverage for m, r in found.items()}
     st.altair_chart(resample_histogram(coverage, split.alpha, shown), width="stretch", key="spread")
     crc = coverage["CRC"]
     low, high = np.quantile(crc, [0.05, 0.95])

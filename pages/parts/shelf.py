@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from core.conformal import Resampled
 from core.lab.jobs import Runner
 from core.lab.promise import Scored, score
-from core.lab.study import Split, painter, resampled, shipped_study, split_study
+from core.lab.study import Split, painter, shipped_study, split_study
+from core.lab.study import spread as study_spread
 from core.settings import CoverageSettings, knobs
 
 KNOBS = knobs(CoverageSettings)
@@ -36,9 +36,9 @@ def split(model: str, alpha: float, seed: int) -> Split:
 
 
 @lru_cache(maxsize=32)
-def spread(model: str, alpha: float, seed: int) -> dict[str, Resampled]:
-    """CRC and COAT over 1,000 draws."""
-    return resampled(shipped_study(model), alpha, seed, 1000, ("CRC", "COAT"))
+def spread(model: str, alpha: float, seed: int) -> dict[str, np.ndarray]:
+    """Coverage of CRC and COAT over 1,000 draws."""
+    return study_spread(shipped_study(model), alpha, seed)
 
 
 @lru_cache(maxsize=512)

@@ -13,7 +13,7 @@ from core.figures.strip import strip_chart, thresholds_chart
 from core.figures.trade import gap_against_area
 from core.lab.promise import Promise
 from core.lab.report import html_report
-from core.lab.study import Split
+from core.lab.study import Split, resampled
 from core.lab.take_away import image_rows, outlines_png, pool_rows, promise_settings, study_rows, to_csv
 from pages.parts import shelf
 from pages.parts.evidence import parts_of
@@ -87,7 +87,7 @@ def _charts(split: Split) -> dict[str, object]:
     lesion = (split.study.curves.lesion_size / split.study.curves.size).numpy()
 
     def spread() -> bytes:
-        draws = {m: r.coverage for m, r in shelf.spread(split.study.name, split.alpha, split.seed).items()}
+        draws = shelf.spread(split.study.name, split.alpha, split.seed)
         return to_svg(
             resample_histogram(draws, split.alpha, {m: split.evaluations[m].coverage for m in draws})
         )
@@ -111,5 +111,5 @@ def _charts(split: Split) -> dict[str, object]:
 
 
 def _report(split: Split, promises: list[Promise]) -> bytes:
-    spread = shelf.spread(split.study.name, split.alpha, split.seed)
+    spread = resampled(split.study, split.alpha, split.seed)
     return html_report(split, promises, split.seed, date=date.today().isoformat(), spread=spread).encode()

@@ -23,6 +23,7 @@ from core.lab.study import (
     resampled,
     shipped_study,
     split_study,
+    spread,
 )
 from core.nets.weights import ASSETS
 
@@ -82,6 +83,13 @@ def test_draw_zero_of_the_resamples_is_the_split_on_the_screen() -> None:
     for method in METHODS:
         assert found[method].coverage[0] == pytest.approx(split.evaluations[method].coverage)
         assert found[method].shift[0] == pytest.approx(split.calibrations[method].shift)
+
+
+def test_the_quick_spread_is_the_coverage_of_the_full_one() -> None:
+    study = shipped_study("phantom")
+    full, quick = resampled(study, 0.15, 2, draws=50), spread(study, 0.15, 2, draws=50, methods=METHODS)
+    for method in METHODS:
+        np.testing.assert_allclose(quick[method], full[method].coverage)
 
 
 def test_numbers_of_single_images_add_up_to_those_of_the_table() -> None:
