@@ -10,11 +10,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.coat.objectives import coat_loss
 from core.coat.thresholds import plug_in_of_sorted
-from core.conformal.control import calibrate, percent
+from core.conformal.control import calibrate
+from core.conformal.words import percent
+from core.lab.pool import curve_of_pool_image, numbers_of
 from core.lab.promise import POLYP_WARNING, Promise, promise
-from core.lab.study import Split, curve_of_pool_image, hardest
+from core.lab.study import Split, hardest
 from core.lab.take_away import probability
-from core.lab.words import coverage_headline
+from core.lab.words import Numbers, coverage_headline
 from pages.components.gallery import gallery
 from pages.components.picture import picture
 from pages.parts import evidence, lesson, shelf, take_home, uploads
@@ -55,7 +57,7 @@ def promise_of_upload(
         return None
 
 
-def metrics(p: Promise, cells: list[DeltaGenerator]) -> None:
+def metrics(p: Numbers, cells: list[DeltaGenerator]) -> None:
     """Area, coverage and miss, CRC → COAT, in three cells."""
     rows = [
         (
@@ -98,38 +100,36 @@ def promised(p: Promise) -> None:
         st.info(note, icon=":material/info:")
 
 
-def without_picture(split: Split, name: str) -> None:
+def without_picture(split: Split, i: int) -> None:
     """A pool image whose picture is not on this server: its scores and its curve."""
     from core.figures.curve import coverage_curve, score_histogram
 
-    curves, i = split.study.curves, split.study.curves.names.index(name)
+    curves = split.study.curves
     marks = {m: float(split.tau(m)[i]) for m in ("CRC", "plug-in", "COAT")}
     grid, covered, area, edges, lesion, rest = curve_of_pool_image(split.study, i, tuple(marks.values()))
-    left, right = st.columns(2)
+    left, right = st.columns(2, gap="medium")
     left.altair_chart(score_histogram(edges, lesion, rest, marks), width="stretch", key="scores-of-one")
     right.altair_chart(
         coverage_curve(grid, covered, area, marks, split.alpha), width="stretch", key="curve-of-one"
     )
     variable = shelf.DATA_FOLDER.format(split.study.name.upper())
     st.caption(
-        f"Image {name} of the {split.study.name} study, {int(curves.lesion_size[i]):,} lesion pixels. No real picture "
-        "ships with Plumbline: this is what its score table knows of it. To see it, start the server with "
+        f"Image {curves.names[i]} of the {split.study.name} study, {int(curves.lesion_size[i]):,} lesion pixels. No real "
+        "picture ships with Plumbline: this is what its score table knows of it. To see it, start the server with "
         f"{variable} set to the folder of the data set (it must hold images/ and masks/)."
     )
 
 
 def evidence_of_study(model: str, split: Split, chosen: str) -> None:
     """Charts and tables of the whole study."""
-    n = len(split.testing)
-    st.subheader(f"All {n} test images at once")
+    st.subheader(f"All {len(split.testing)} test images at once")
     clicked = evidence.strip(split, chosen)
     if clicked and clicked != chosen:
         st.session_state["wanted"] = clicked
         st.rerun()
     st.subheader("The methods side by side")
     evidence.table(split)
-    st.subheader("The promise is about the average over draws")
-    evidence.spread(model, split)
+    evidence.trade_and_spread(model, split)
 
 
 def main() -> None:
@@ -139,24 +139,27 @@ def main() -> None:
     slider, *cells = st.columns([5, 4, 4, 4], gap="medium", vertical_alignment="center")
     with slider:
         alpha = shelf.alpha_slider()
-    strip, stage = st.columns([1, 6], gap="medium")
-    drop_zone = st.container()
     split = shelf.split(model, alpha, seed)
+    place = st.container()
+    drop_zone = st.container()
     with drop_zone:
         mine = uploads.drop_here()
     own = {u.id: u for u in mine}
-    with strip:
-        chosen = choose(model, seed, split, mine)
-    with stage:
-        shown, notes = show(chosen, own, split, seed)
+    with place:
+        chosen, shown, notes = look(model, seed, split, mine)
+    names = split.study.curves.names
     if shown:
         headline.header(coverage_headline(shown))
         metrics(shown, cells)
         below(shown, notes, chosen, own, split)
-    else:
-        names = split.study.curves.names
-        headline.header(f"{len(names)} images, one promise: which of them does CRC's one threshold serve?")
+    elif chosen in names:
+        numbers = numbers_of(split, names.index(chosen))
+        headline.header(coverage_headline(numbers))
+        metrics(numbers, cells)
+        st.markdown(f"**What is promised, and what it assumes.** {split.calibrations['CRC'].guarantee}")
         st.info(POLYP_WARNING, icon=":material/info:")
+    else:
+        headline.header("This file could not be scored; the others are still here.")
     evidence_of_study(model, split, chosen)
     st.subheader("Take it with you")
     others = [
@@ -170,8 +173,10 @@ def main() -> None:
     lesson.code([calibrate, coat_loss, plug_in_of_sorted])
 
 
-def choose(model: str, seed: int, split: Split, mine: list[uploads.Upload]) -> str:
-    """The gallery: uploads first, then samples. Returns what is looked at: an upload's id or a pool image's name."""
+def look(
+    model: str, seed: int, split: Split, mine: list[uploads.Upload]
+) -> tuple[str, Promise | None, list[str]]:
+    """Gallery and picture. Returns what is looked at (an upload's id or a pool image's name), its promise and notes."""
     names = split.study.curves.names
     wanted = str(st.session_state.pop("wanted", None) or st.query_params.get("sample", ""))
     ids = [u.id for u in mine]
@@ -183,11 +188,21 @@ def choose(model: str, seed: int, split: Split, mine: list[uploads.Upload]) -> s
         for u in mine
     ]
     items += samples(model, seed, wanted)
-    if items:
+    own = {u.id: u for u in mine}
+    if not items:  # a real study whose pictures are not here, and nothing uploaded
+        chosen = wanted if wanted in names else names[int(hardest(split, "CRC", 1)[0])]
+        return chosen, *show(chosen, own, split, seed)
+    strip, stage = st.columns([1, 6], gap="medium")
+    with strip:
         known = [item["id"] for item in items]
-        first = wanted if wanted in known else str(known[0])
-        return gallery(items, first, key=f"gallery-{model}", label="Images", height=440)
-    return wanted if wanted in names else names[int(hardest(split, "CRC", 1)[0])]
+        first = wanted if wanted in known or wanted in names else str(known[0])
+        before = st.session_state.get("gallery-last")
+        chosen = clicked = gallery(items, first, key=f"gallery-{model}", label="Images", height=440)
+    st.session_state["gallery-last"] = clicked
+    if wanted in names and wanted not in known and clicked == before:
+        chosen = wanted  # a dot of the strip chart whose picture is not here; it stays until a thumbnail is clicked
+    with stage:
+        return chosen, *show(chosen, own, split, seed)
 
 
 def show(
@@ -204,7 +219,7 @@ def show(
         shelf.in_address("sample", chosen)
         scored, found = shelf.scored_pool_image(model, chosen), shelf.pool_image(model, chosen)
         if scored is None or found is None:
-            without_picture(split, chosen)
+            without_picture(split, split.study.curves.names.index(chosen))
             return None, []
         shown, notes = promise(scored, found[1], alpha=alpha, seed=seed), []
     picture(

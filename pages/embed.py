@@ -16,12 +16,12 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from core.settings import CoverageSettings, Knob, knobs
+from pages.parts.embed_answer import gather, show
 
 if TYPE_CHECKING:
     from gradio import Blocks
@@ -33,7 +33,6 @@ LOG = logging.getLogger("plumbline")
 PATH = "/gradio"
 PATIENCE = 10.0  # seconds after the start in which the first Streamlit page has the processor to itself
 KEEP = 600  # seconds that an upload or a picture stays in Gradio's folder
-SAMPLE = 7  # the drawn picture that is on screen before anything is uploaded
 
 PRIVACY = (
     "Files stay on this server. Gradio needs them as files: they lie in a folder that only this server's account can read, for "
@@ -167,7 +166,9 @@ def build() -> Blocks:
 
     table = knobs(CoverageSettings)
     predict = endpoint()
-    with gr.Blocks(title="Plumbline: one image, one promise", analytics_enabled=False, delete_cache=(60, KEEP)) as page:
+    with gr.Blocks(
+        title="Plumbline: one image, one promise", analytics_enabled=False, delete_cache=(60, KEEP)
+    ) as page:
         gr.Markdown(
             "# Where does the threshold go for your image?\nDrop in a PNG, JPEG, TIFF, DICOM or NIfTI file, with the lesion's "
             "mask if you have it. Until then a drawn picture is here."
@@ -209,7 +210,12 @@ def build() -> Blocks:
             "concurrency_id": "promise",
         }
         button.click(api_name="promise", **call)
-        quiet: dict[str, Any] = {**call, "api_visibility": "private", "show_progress": "minimal", "trigger_mode": "always_last"}
+        quiet: dict[str, Any] = {
+            **call,
+            "api_visibility": "private",
+            "show_progress": "minimal",
+            "trigger_mode": "always_last",
+        }
         page.load(**quiet)
         alpha.release(**quiet)
         seed.release(**quiet)
@@ -238,82 +244,11 @@ def endpoint() -> Callable[..., tuple[Any, ...]]:
             rgb, truth, name, notes = gather(image, mask, model, resize_mask)
             found = outline(rgb, truth, alpha=float(alpha), model=model, seed=int(seed), name=name)
         except (BadImage, ValueError, FileNotFoundError) as error:
-            raise gr.Error(str(error), title="This cannot be outlined", duration=None, print_exception=False) from error
-        return show(found, notes)
+            raise gr.Error(
+                str(error), title="This cannot be outlined", duration=None, print_exception=False
+            ) from error
+        return show(found, int(seed), notes)
 
     # the core function takes pixels, this one a file: clients know it as "image"
     promise.__doc__ = (inspect.getdoc(outline) or "").replace("    rgb:", "    image:", 1)
     return promise
-
-
-def gather(image: str | None, mask: str | None, model: str, resize_mask: bool) -> tuple[Any, Any, str, tuple[str, ...]]:
-    """Read what was uploaded, or draw the sample.
-
-    Returns:
-        Pixels `(H, W, 3)` uint8, the mask `(H, W)` bool or None, the file's name, and what was done to the files, in sentences.
-
-    Raises:
-        BadImage: The files cannot be used; its text says why and how to mend it.
-    """
-    from core import images
-
-    if image is None:
-        if model != "phantom":
-            raise images.BadImage("The polyp model needs a colonoscopy frame of yours: drop one in, or choose the phantom model.")
-        from core.data.phantoms import draw
-
-        drawn = draw(SAMPLE)
-        return drawn.image, drawn.mask, "a drawn picture", ("This picture is drawn, not taken. Drop your own image in.",)
-    pictures = images.read(Path(image))
-    first = pictures[0]
-    notes = list(first.notes)
-    if len(pictures) > 1:
-        notes.append(f"The archive holds {len(pictures)} pictures; this is the first, {first.name}.")
-    slices = first.pixels.shape[0]
-    middle = slices // 2
-    if slices > 1:
-        notes.append(f"Of {slices} slices this is number {middle + 1}, the middle one. The coverage page shows them all.")
-    rgb = images.to_rgb(first, middle)
-    truth = None
-    if mask is not None:
-        read = images.read_mask(Path(mask), shape=rgb.shape[:2], slice_index=middle, resize=resize_mask)
-        truth = read.array
-        notes += read.notes
-    return rgb, truth, first.name, tuple(notes)
-
-
-def show(found: Any, notes: tuple[str, ...]) -> tuple[Any, list[list[Any]], str, dict[str, Any]]:
-    """Turn a `core.lab.promise.Promise` into picture, table, words and plain values."""
-    import numpy as np
-
-    from core.figures.outlines import draw_outlines
-
-    probability = {method: float(1 / (1 + np.exp(-tau))) for method, tau in found.tau.items()}
-    coverage = found.coverage or {}
-    sets = {method: found.logits >= found.tau[method] for method in ("CRC", "COAT") if method in found.tau}
-    rows = [
-        [method, f"{probability[method]:.3g}", f"{100 * found.area[method]:.1f}", percent(coverage.get(method))]
-        for method in found.tau
-    ]
-    facts = {
-        "name": found.name,
-        "model": found.model,
-        "alpha": found.alpha,
-        "threshold_logit": {m: plain(t) for m, t in found.tau.items()},
-        "threshold_probability": probability,
-        "set_area": found.area,
-        "coverage": found.coverage,
-        "oracle_threshold_logit": None if found.oracle_tau is None else plain(found.oracle_tau),
-    }
-    words = "\n\n".join(found.sentences) + "".join(f"\n- {note}" for note in (*notes, *found.notes))
-    return draw_outlines(found.image, found.mask, sets), rows, words, facts
-
-
-def percent(share: float | None) -> str:
-    """A share as per cent, or a dash where there is no mask to compare with."""
-    return "–" if share is None else f"{100 * share:.1f}"
-
-
-def plain(value: float) -> float | str:
-    """A number that JSON can carry: an infinite threshold becomes a word."""
-    return float(value) if abs(value) != float("inf") else ("infinity" if value > 0 else "-infinity")

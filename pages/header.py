@@ -92,13 +92,20 @@ def show() -> None:
             "Seed",
             int(seed.low or 0),
             int(seed.high or 0),
-            step=int(seed.step or 1),  # no default beside the lowest value: `resample` sets the state, and both together warn
+            step=int(
+                seed.step or 1
+            ),  # no default beside the lowest value: `resample` sets the state, and both together warn
             key="seed",
             bind="query-params",
             label_visibility="collapsed",
             width=100,
         )
-        st.button("Resample", on_click=resample, icon=":material/shuffle:", help="Draw the calibration set again: the next seed.")
+        st.button(
+            "Resample",
+            on_click=resample,
+            icon=":material/shuffle:",
+            help="Draw the calibration set again: the next seed.",
+        )
         _LINK_AND_DEVICE(
             data={
                 "label": "Copy link",

@@ -16,12 +16,20 @@ HERE = Path(__file__).resolve().parent
 # file, title, address, icon, what it is (tooltip of the navigation). The first is the landing page.
 PAGES = [
     ("start.py", "Start", "", "home", "What a promise is, in five minutes, and the way to every page."),
-    ("coverage.py", "Coverage", "coverage", "target", "Where does the threshold go for your image? COAT beside CRC."),
+    (
+        "coverage.py",
+        "Coverage",
+        "coverage",
+        "target",
+        "Where does the threshold go for your image? COAT beside CRC.",
+    ),
 ]
 
 st.set_page_config(
     page_title="Plumbline",
-    page_icon=str(HERE.parent / "assets" / "icon.svg"),  # a file of ours: icons by name come from another server
+    page_icon=str(
+        HERE.parent / "assets" / "icon.svg"
+    ),  # a file of ours: icons by name come from another server
     layout="wide",
     initial_sidebar_state=230,
 )

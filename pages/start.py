@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.conformal.control import calibrate, percent, promised
+from core.conformal.control import calibrate
+from core.conformal.words import percent, promised
 from core.lab.promise import Promise, promise
 from core.lab.study import Split, hardest
 from core.lab.words import area_ratio, spread_sentence, start_headline

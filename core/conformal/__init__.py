@@ -2,16 +2,9 @@
 words.
 """
 
-from core.conformal.control import (
-    Calibration,
-    ShiftTable,
-    calibrate,
-    calibrate_many,
-    crc_target,
-    images_needed,
-    shift_table,
-)
+from core.conformal.control import Calibration, ShiftTable, calibrate, crc_target, shift_table
 from core.conformal.curves import BIN_EDGES, CoverageCurves
+from core.conformal.draws import calibrate_many
 from core.conformal.metrics import (
     Evaluation,
     Resampled,
@@ -20,6 +13,7 @@ from core.conformal.metrics import (
     resample,
     shift_for_area,
 )
+from core.conformal.words import images_needed
 
 __all__ = [
     "BIN_EDGES",

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from core.conformal.curves import CoverageCurves
+from core.conformal.words import guarantee_sentence
 
 TOLERANCE = 1e-9
 """Slack of the comparison sum TPR >= (n + 1)(1 - alpha): rounding must not ask for one pixel more."""
@@ -40,14 +41,6 @@ def crc_target(n: int, alpha: float, bound: float = 1.0) -> float:
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha is {alpha}; it must lie strictly between 0 and 1.")
     return (1.0 - alpha) * (n + 1) + (bound - 1.0)
-
-
-def images_needed(alpha: float) -> int:
-    """Smallest number of calibration images with which a set smaller than the whole image can be promised.
-
-    n >= 1/alpha - 1, computed so that 1/alpha - 1 = 9 for alpha = 0.1.
-    """
-    return max(1, math.ceil(1.0 / alpha - 1.0 - 1e-9))
 
 
 @dataclass(frozen=True)
@@ -144,36 +137,6 @@ class Calibration:
     feasible: bool
     coverage: float
     guarantee: str
-
-
-def percent(share: float) -> str:
-    """A share as a person reads it: 0.9 -> "90 %", with a no-break space; small ones keep one digit: 0.004 -> "0.4 %"."""
-    value = 100 * share
-    digits = 1 if 0 < abs(value) < 0.95 or (99.05 < value < 100) else 0
-    return f"{value:.{digits}f}\u00a0%"
-
-
-def promised(alpha: float) -> str:
-    """The promise 1 - alpha as a person reads it, never rounded up: 97.5 % does not become 98 %."""
-    return f"{100 * (1 - alpha):.6g}\u00a0%"
-
-
-def guarantee_sentence(alpha: float, n: int, n_empty: int = 0) -> str:
-    """What a calibration on n images promises, on what assumption, in plain words."""
-    were = "image without a lesion was" if n_empty == 1 else "images without a lesion were"
-    empty = f" ({n_empty} {were} left out: nothing can be missed there.)" if n_empty else ""
-    need = images_needed(alpha)
-    share = promised(alpha)
-    if n < need:
-        more = need - n
-        return (
-            f"{n} calibration image{'' if n == 1 else 's'} cannot carry a promise of {share}: the only honest set is the whole image. "
-            f"Bring {more} more with a lesion; from {need} on, a smaller set can be promised.{empty}"
-        )
-    return (
-        f"If these {n} images and the next one are drawn alike, then on average over both draws at least {share} of its lesion is "
-        f"inside; with this one calibration set it may be a little less.{empty}"
-    )
 
 
 def _subset(n: int, subset: np.ndarray | torch.Tensor | None) -> torch.Tensor:
@@ -273,69 +236,3 @@ def _weighted_quantile(v: torch.Tensor, weight: torch.Tensor, target: float, run
         before = 0.0
     v, order = v.sort()
     return float(v[min(int(torch.searchsorted(weight[order].cumsum(0) + before, target)), len(v) - 1)])
-
-
-def calibrate_many(table: ShiftTable, alpha: float, subsets: np.ndarray) -> np.ndarray:
-    """Exact shifts of many calibration halves from one sort.
-
-    A coarse pass over runs of the sort finds, for all halves at once, the run in which the target is reached; a fine pass
-    walks only that run.
-
-    Args:
-        table: From `shift_table`.
-        alpha: Share that may be missed.
-        subsets: `(S, N)` bool, images that calibrate in each draw.
-
-    Returns:
-        `(S,)` float32; +inf where a draw has too few images.
-    """
-    return calibrate_and_test_many(table, alpha, subsets)[0]
-
-
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A matrix product by torch: NumPy's own threads and torch's would wait for one another (measured: up to 100 ms)."""
-    return (torch.from_numpy(a) @ torch.from_numpy(b)).numpy()
-
-
-def calibrate_and_test_many(table: ShiftTable, alpha: float, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shifts of many calibration halves and the mean coverage of the images that are left, from the same walk.
-
-    At any shift the coverages of the tested images sum to those of all images less those of the calibrating ones, and both
-    are cumulative weights of the sort; so coverage costs next to nothing once the shift is found.
-
-    Args:
-        table: From `shift_table`.
-        alpha: Share that may be missed.
-        subsets: `(S, N)` bool, images that calibrate in each draw; the others are tested.
-
-    Returns:
-        `(S,)` float32 shifts as in `calibrate_many`, and `(S,)` float64 mean test coverage; NaN where none with a lesion is left.
-    """
-    has = table.has_lesion.numpy()
-    used = (subsets & has[None]).astype(np.float64)
-    n = used.sum(1)
-    left = has.sum() - n
-    target = np.array([crc_target(int(k), alpha) for k in n]) - TOLERANCE
-    border, mass = table._segments
-    reached = _product(used, mass.T)
-    v, image, weight = table.v.numpy(), table.image.numpy(), table.weight.numpy()
-    everybody = table.cumulative.numpy()
-    shifts, covered = np.full(len(subsets), np.inf, np.float32), left.astype(np.float64)
-    feasible = np.flatnonzero((target <= n) & (n > 0))
-    run = np.array([np.searchsorted(reached[s], target[s] - 1e-12) for s in feasible], np.int64)
-    run = np.clip(run, 1, len(border) - 1)
-    for g in np.unique(run):  # all draws whose target lies in one run walk it together
-        draws, entries = feasible[run == g], slice(border[g - 1], border[g])
-        last = np.flatnonzero(np.append(np.diff(v[entries]) != 0, True))  # the last entry of each tie
-        if len(last) * len(has) < 8 * len(image[entries]):  # few ties: add them up image by image first
-            tie = np.repeat(np.arange(len(last)), np.diff(last, prepend=-1))
-            flat = np.bincount(tie * len(has) + image[entries], weight[entries], len(last) * len(has))
-            walk = _product(used[draws], flat.reshape(len(last), len(has)).T)
-            walk = walk.cumsum(1) + reached[draws, g - 1, None]
-        else:
-            walk = (used[np.ix_(draws, image[entries])] * weight[entries]).cumsum(1) + reached[draws, g - 1, None]
-            walk = walk[:, last]
-        at = np.minimum((walk < target[draws, None] - 1e-12).sum(1), len(last) - 1)
-        shifts[draws] = v[entries][last[at]]
-        covered[draws] = everybody[border[g - 1] + last[at]] - walk[np.arange(len(draws)), at]
-    return shifts, np.where(left > 0, np.clip(covered / np.maximum(left, 1), 0, 1), np.nan)

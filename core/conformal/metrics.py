@@ -14,8 +14,9 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from core.conformal.control import ShiftTable, _subset, calibrate_and_test_many, calibrate_many, shift_table
+from core.conformal.control import ShiftTable, _subset, shift_table
 from core.conformal.curves import CoverageCurves
+from core.conformal.draws import calibrate_and_test_many, calibrate_many
 
 
 @dataclass(frozen=True)

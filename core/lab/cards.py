@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.conformal.control import promised
+from core.conformal.words import promised
 from core.lab.study import METHODS, Study, load_study, resampled
 
 DATA = {

@@ -26,7 +26,7 @@ from core.conformal import CoverageCurves
 from core.data.splits import Parts, content_hash, find_twins, make_parts, thumbnail_code
 from core.images.grid import mask_to_grid, mask_to_square, to_grid, to_square
 from core.lab.cards import write_cards
-from core.lab.study import draw_named
+from core.lab.pool import draw_named
 from core.nets.build import SPECS, build, initialise
 from core.nets.predict import predict
 from core.nets.train import TrainSettings, fit_segmenter

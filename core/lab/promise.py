@@ -16,7 +16,7 @@ from core.coat.features import predictor_input
 from core.coat.members import load_members
 from core.coat.predictor import ThresholdPredictor, predict_knots
 from core.coat.thresholds import between_knots
-from core.conformal.control import percent, promised
+from core.conformal.words import percent, promised
 from core.images.grid import mask_to_grid, to_grid
 from core.lab.study import METHODS, STUDIES, calibrations, shipped_study
 from core.nets.build import Spec

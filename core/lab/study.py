@@ -9,7 +9,6 @@ from a folder the user points at (real data sets, which never ship).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,6 @@ import torch
 
 from core.coat.thresholds import between_knots, oracle_thresholds
 from core.conformal import (
-    BIN_EDGES,
     Calibration,
     CoverageCurves,
     Evaluation,
@@ -236,76 +234,3 @@ def hardest(split: Split, method: str = "CRC", count: int = 10) -> np.ndarray:
     coverage = split.coverage(method)
     order = sorted((i for i in split.testing if not np.isnan(coverage[i])), key=lambda i: coverage[i])
     return np.array(order[:count], dtype=int)
-
-
-Painter = Callable[[str], tuple[np.ndarray, np.ndarray]]
-"""Name of a pool image -> its picture `(H, W, 3)` uint8 and its mask `(H, W)` bool."""
-
-
-def painter(study: Study, folder: Path | None = None) -> Painter | None:
-    """How to see the pool's images: phantoms are drawn again, real sets are read from a folder; None when there is no way.
-
-    Args:
-        study: The study.
-        folder: Where the user keeps the data set, for real ones.
-    """
-    if study.name == "phantom":
-        return draw_named
-    if folder is None:
-        return None
-    from core.data.folders import DataAbsent, list_pairs
-
-    try:
-        pairs = {p.name: p for p in list_pairs(folder)}
-    except DataAbsent:
-        return None
-    return lambda name: pairs[name].read() if name in pairs else _absent(name, folder)
-
-
-def _absent(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    raise FileNotFoundError(f"The folder {folder} does not hold the image {name} of this study.")
-
-
-def draw_named(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the phantom of a name such as `phantom-30012` or, without a lesion, `empty-39001`."""
-    from core.data.phantoms import draw
-
-    kind, seed = name.rsplit("-", 1)
-    phantom = draw(int(seed), lesion=kind != "empty")
-    return phantom.image, phantom.mask
-
-
-def curve_of_pool_image(
-    study: Study, i: int, marks: tuple[float, ...] = (), points: int = 240
-) -> tuple[np.ndarray, ...]:
-    """What the score table knows of one image.
-
-    Args:
-        study: The study.
-        i: Index in the pool.
-        marks: Thresholds that the curve must hold exactly.
-        points: Evenly spaced thresholds from -15 to 15.
-
-    Returns:
-        Rising thresholds `(S,)` in logits, coverage `(S,)` (NaN without lesion), area `(S,)`, bin edges `(B + 1,)`, lesion
-        pixels `(B,)` and other pixels `(B,)` in bins of 1/40 logit.
-    """
-    one = study.curves.select([i])
-    grid = (
-        torch.cat([torch.linspace(-15, 15, points), torch.tensor([m for m in marks if np.isfinite(m)])])
-        .sort()
-        .values
-    )
-    coverage, area = (
-        one.coverage(torch.zeros(1), -grid)[0].numpy(),
-        one.area(torch.zeros(1), -grid)[0].numpy(),
-    )
-    edges = np.append(BIN_EDGES.numpy(), BIN_EDGES[-1] + 0.025)
-    lesion = _counts(one.lesion.value, one.lesion.count, edges)
-    rest = np.maximum(_counts(one.pixels.value, one.pixels.count, edges) - lesion, 0)
-    return grid.numpy(), coverage, area, edges, lesion, rest
-
-
-def _counts(value: torch.Tensor, count: torch.Tensor | None, edges: np.ndarray) -> np.ndarray:
-    weights = None if count is None else count.numpy()
-    return np.histogram(value.numpy(), edges, weights=weights)[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def probability(tau: float) -> float:
     return 1 / (1 + math.exp(-tau)) if tau > -700 else 0.0
 
 
-def promise_settings(p: Promise, seed: int = 0) -> dict[str, object]:
+def promise_settings(p: Promise, seed: int = 0) -> dict[str, Any]:
     """Everything that was asked and answered of one image, as JSON-able values (logits and shares; null for an infinite threshold)."""
     return {
         "image": p.name,

@@ -4,20 +4,26 @@ them.
 
 from __future__ import annotations
 
-from core.conformal.control import percent, promised
+from core.conformal.words import percent, promised
+from core.lab.pool import ImageNumbers
 from core.lab.promise import Promise, times_the_area
 from core.lab.study import Split
 
+Numbers = Promise | ImageNumbers
+"""What a headline needs: alpha, thresholds, areas and coverages by method."""
 
-def area_ratio(p: Promise) -> float:
+
+def area_ratio(p: Numbers) -> float:
     """COAT's area over CRC's; infinite when CRC marks nothing."""
     return p.area["COAT"] / p.area["CRC"] if p.area["CRC"] else float("inf")
 
 
-def start_headline(split: Split, p: Promise) -> str:
+def start_headline(split: Split, p: Numbers) -> str:
     """What happened on this image, under a promise that holds on average."""
     crc = split.evaluations["CRC"]
-    average = f"CRC promises {promised(split.alpha)} and finds {percent(crc.coverage)} over these {crc.n} images."
+    average = (
+        f"CRC promises {promised(split.alpha)} and finds {percent(crc.coverage)} over these {crc.n} images."
+    )
     if p.coverage is None:
         return (
             f"{average} This image has no lesion, and CRC marks {percent(p.area['CRC'])} of it all the same."
@@ -25,7 +31,7 @@ def start_headline(split: Split, p: Promise) -> str:
     return f"{average} {_on_this_one(p)}"
 
 
-def coverage_headline(p: Promise) -> str:
+def coverage_headline(p: Numbers) -> str:
     """Where the threshold goes for this image, and what that does."""
     if p.coverage is not None:
         return _on_this_one(p, "On this image CRC")
@@ -36,11 +42,13 @@ def coverage_headline(p: Promise) -> str:
     return f"For this image COAT {direction} the threshold and marks {percent(coat)} of it; CRC marks {percent(crc)}."
 
 
-def _on_this_one(p: Promise, who: str = "On this one it") -> str:
+def _on_this_one(p: Numbers, who: str = "On this one it") -> str:
     assert p.coverage is not None
     crc, coat, ratio = p.coverage["CRC"], p.coverage["COAT"], area_ratio(p)
     link = "and" if (coat > crc) == (ratio > 1) or coat == crc else "yet"
-    marks = "marks an area where CRC marks none" if ratio == float("inf") else f"marks {times_the_area(ratio)}"
+    marks = (
+        "marks an area where CRC marks none" if ratio == float("inf") else f"marks {times_the_area(ratio)}"
+    )
     if max(crc, coat) < 0.005:
         return f"{who} finds nothing of the lesion. Nor does COAT, which {marks}."
     if abs(coat - crc) < 0.005:

@@ -63,4 +63,6 @@ def encode_threshold(tau: float) -> int:
 
 def to_base64(array: np.ndarray) -> str:
     """Little-endian bytes of an array, as base64."""
-    return base64.b64encode(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()).decode("ascii")
+    return base64.b64encode(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()).decode(
+        "ascii"
+    )

@@ -68,7 +68,9 @@ def gallery(
     ids = [str(item["id"]) for item in items]
     if len(set(ids)) != len(ids):
         raise ValueError("Two thumbnails share an id; each needs its own.")
-    memory = st.session_state.setdefault(f"{key}-memory", {"given": selected, "chosen": selected, "mark": None})
+    memory = st.session_state.setdefault(
+        f"{key}-memory", {"given": selected, "chosen": selected, "mark": None}
+    )
     click = (st.session_state.get(key) or {}).get("click")
     settle(memory, selected, click, ids)
     shown = [
@@ -80,7 +82,13 @@ def gallery(
         }
         for item in items
     ]
-    data = {"label": label, "selected": memory["chosen"], "mark": memory["mark"], "height": height, "items": shown}
+    data = {
+        "label": label,
+        "selected": memory["chosen"],
+        "mark": memory["mark"],
+        "height": height,
+        "items": shown,
+    }
     _GALLERY(data=data, key=key, on_click_change=lambda: None)
     return str(memory["chosen"])
 
@@ -120,7 +128,9 @@ def thumbnail(image: np.ndarray) -> str:
     height, width = rgb.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
-    square = Image.fromarray(rgb[top : top + side, left : left + side]).resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+    square = Image.fromarray(rgb[top : top + side, left : left + side]).resize(
+        (SIDE, SIDE), Image.Resampling.LANCZOS
+    )
     made = "data:image/png;base64," + base64.b64encode(png_bytes(np.asarray(square))).decode("ascii")
     with _lock:
         _kept[digest] = made

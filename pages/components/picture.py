@@ -32,7 +32,9 @@ def text_of(*files: str) -> str:
     return "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
 
 
-_PIXELS = st.components.v2.component("plumbline_pixels", html="<span hidden>\n</span>", js=text_of("pixels.js"))
+_PIXELS = st.components.v2.component(
+    "plumbline_pixels", html="<span hidden>\n</span>", js=text_of("pixels.js")
+)
 _PICTURE = st.components.v2.component(
     "plumbline_picture",
     html=text_of("picture.html"),
@@ -85,7 +87,9 @@ def picture(
     if mode not in MODES:
         raise ValueError(f"The mode {mode!r} is not known; choose one of {', '.join(MODES)}.")
     if mode == "wipe" and (missing := [name for name in wipe if name not in taus]):
-        raise ValueError(f"The picture cannot wipe to {missing[0]!r}: its threshold is not among {', '.join(taus)}.")
+        raise ValueError(
+            f"The picture cannot wipe to {missing[0]!r}: its threshold is not among {', '.join(taus)}."
+        )
     pixels = encode_pixels(image, logits, mask)
     marks = [encode_mark(name, tau) for name, tau in taus.items()]
     data = {
@@ -132,7 +136,9 @@ def encode_pixels(image: np.ndarray, logits: np.ndarray, mask: np.ndarray | None
     truth = None if mask is None else np.ascontiguousarray(mask, bool)
     for what, array in (("logit map", logits), ("mask", truth)):
         if array is not None and array.shape != image.shape[:2]:
-            raise ValueError(f"The {what} has size {array.shape} and the picture {image.shape[:2]}; bring both to one grid.")
+            raise ValueError(
+                f"The {what} has size {array.shape} and the picture {image.shape[:2]}; bring both to one grid."
+            )
     digest = _digest(image, logits, truth)
     with _lock:
         if digest in _kept:

@@ -120,33 +120,33 @@ def table(split: Split) -> None:
         {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
         for row in study_rows(split)
     ]
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        st.dataframe(
-            rows, column_order=list(COLUMNS), column_config=COLUMNS, hide_index=True, width="stretch"
-        )
-        st.caption(
-            "*Whole image* marks everything: its gap is exactly α and it is worthless. *Oracle* knows the truth. A gap means something only "
-            "between these two, with the set area beside it."
-        )
-    with right:
-        st.altair_chart(gap_against_area(study_rows(split), alpha=split.alpha), width="stretch", key="trade")
+    st.dataframe(rows, column_order=list(COLUMNS), column_config=COLUMNS, hide_index=True, width="stretch")
+    st.caption(
+        "*Whole image* marks everything: its gap is exactly α and it is worthless. *Oracle* knows the truth. A gap means "
+        "something only between these two, with the set area beside it."
+    )
     st.markdown(average_sentence(split))
     alarms = false_alarm_sentence(split)
     if alarms:
         st.markdown(alarms)
 
 
-def spread(model: str, split: Split) -> None:
-    """Coverage over 1,000 redrawn calibration sets."""
-    coverage = shelf.spread(model, split.alpha, split.seed)
-    shown = {m: split.evaluations[m].coverage for m in ("CRC", "COAT")}
-    st.altair_chart(resample_histogram(coverage, split.alpha, shown), width="stretch", key="spread")
+def trade_and_spread(model: str, split: Split) -> None:
+    """Gap against area, and coverage over 1,000 redrawn calibration sets."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.subheader("A gap has its price")
+        st.altair_chart(gap_against_area(study_rows(split), alpha=split.alpha), width="stretch", key="trade")
+    with right:
+        st.subheader("The promise is about the average")
+        coverage = shelf.spread(model, split.alpha, split.seed)
+        shown = {m: split.evaluations[m].coverage for m in ("CRC", "COAT")}
+        st.altair_chart(resample_histogram(coverage, split.alpha, shown), width="stretch", key="spread")
     crc = coverage["CRC"]
     low, high = np.quantile(crc, [0.05, 0.95])
     st.markdown(spread_sentence(split.alpha, float(low), float(high), float(crc.mean()), len(crc)))
     st.caption(
-        "*Resample* above draws the next calibration set: watch the split's marker move inside this histogram."
+        "*Resample* above draws the next calibration set: watch the split's marker move inside the histogram."
     )
 
 

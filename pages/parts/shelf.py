@@ -16,8 +16,9 @@ import numpy as np
 import streamlit as st
 
 from core.lab.jobs import Runner
+from core.lab.pool import painter
 from core.lab.promise import Scored, score
-from core.lab.study import Split, painter, shipped_study, split_study
+from core.lab.study import Split, shipped_study, split_study
 from core.lab.study import spread as study_spread
 from core.settings import CoverageSettings, knobs
 

@@ -17,11 +17,11 @@ from core.conformal import (
     CoverageCurves,
     calibrate,
     calibrate_many,
-    control,
     crc_target,
     images_needed,
     shift_table,
 )
+from core.conformal.words import guarantee_sentence
 
 ALPHAS = [
     Fraction(1, 50),
@@ -253,12 +253,12 @@ def test_too_few_images_give_the_whole_image_and_say_how_many_more(alpha, n, mor
 )
 @pytest.mark.parametrize("n", [2, 999])
 def test_the_sentence_never_promises_more_than_was_asked(alpha, words, n):
-    sentence = control.guarantee_sentence(alpha, n)
+    sentence = guarantee_sentence(alpha, n)
     assert words in sentence.replace(" %", "%").replace("\u00a0%", "%")
 
 
 def test_the_sentence_states_the_assumption_and_the_numbers():
-    sentence = control.guarantee_sentence(0.1, 212)
+    sentence = guarantee_sentence(0.1, 212)
     for part in ("212 images", "drawn alike", "on average", "at least", "may be a little less"):
         assert part in sentence
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.conformal import calibrate, calibrate_many, control, evaluate, resample, shift_table
+from core.conformal import calibrate, calibrate_many, evaluate, resample, shift_table
+from core.conformal import draws as many_draws
 
 DRAWS = 2000
 CASES = [(5, 0.2), (5, 0.1), (9, 0.1), (20, 0.1), (20, 0.3), (50, 0.05), (100, 0.1), (200, 0.1)]
@@ -89,7 +90,7 @@ def test_the_rule_without_its_finite_sample_term_breaks_the_promise(toy, pool, m
     tau = toy.predictors(pool, 0.1)["COAT"]
     calibrating = draws(20, 260, 20, 1)
     honest, _, _ = simulate(pool.curves, tau, 0.1, calibrating)
-    monkeypatch.setattr(control, "crc_target", lambda n, alpha, bound=1.0: n * (1 - alpha))
+    monkeypatch.setattr(many_draws, "crc_target", lambda n, alpha, bound=1.0: n * (1 - alpha))
     mean, error, _ = simulate(pool.curves, tau, 0.1, calibrating)
     assert mean < 0.9 - 3 * error
     assert honest - mean > 0.02

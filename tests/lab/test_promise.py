@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.conformal.control import percent
+from core.conformal.words import percent
 from core.data.phantoms import draw
 from core.lab.promise import models, outline, promise, score
 from core.lab.study import METHODS, shipped_study, split_study

@@ -11,15 +11,13 @@ import torch
 
 from core.coat.thresholds import ALPHA_KNOTS, oracle_thresholds, plug_in_thresholds
 from core.data.splits import Parts
+from core.lab.pool import curve_of_pool_image, draw_named, painter
 from core.lab.study import (
     METHODS,
     ROWS,
     STUDIES,
-    curve_of_pool_image,
-    draw_named,
     hardest,
     load_study,
-    painter,
     resampled,
     shipped_study,
     split_study,
@@ -47,7 +45,9 @@ def test_a_study_holds_its_pool_and_rising_thresholds(name: str) -> None:
 def test_stored_plug_in_thresholds_are_those_of_the_stored_scores(name: str) -> None:
     study = shipped_study(name)
     difference = (plug_in_thresholds(study.curves, ALPHA_KNOTS) - study.knots["plug-in"]).abs()
-    assert difference.mean() <= 1 / 40  # a bin; scores were rounded up, so where they lie thin it may be a few
+    assert (
+        difference.mean() <= 1 / 40
+    )  # a bin; scores were rounded up, so where they lie thin it may be a few
     assert difference.max() <= 6 / 40
 
 
@@ -123,7 +123,9 @@ def test_phantoms_can_be_drawn_again_and_match_their_score_table() -> None:
     for i in (0, 150, len(study.curves) - 1):
         image, mask = paint(study.curves.names[i])
         assert image.shape == (*mask.shape, 3)
-        assert int(mask.sum()) == pytest.approx(int(study.curves.lesion_size[i]), abs=2)  # float maths of another machine
+        assert int(mask.sum()) == pytest.approx(
+            int(study.curves.lesion_size[i]), abs=2
+        )  # float maths of another machine
     assert not draw_named("empty-39000")[1].any()
 
 

@@ -54,7 +54,7 @@ def test_the_api_says_what_the_core_function_says(client, files):
     )
     drawn = phantoms.draw(LESION)
     direct = outline(drawn.image, drawn.mask, alpha=0.2, model="phantom", name="image.png")
-    assert facts["alpha"] == 0.2 and facts["model"] == "phantom" and facts["name"] == "image.png"
+    assert facts["alpha"] == 0.2 and facts["model"] == "phantom" and facts["image"] == "image.png"
     assert {"CRC", "COAT"} <= set(facts["set_area"])
     for method, tau in direct.tau.items():
         assert facts["threshold_logit"][method] == pytest.approx(tau, abs=1e-3)
@@ -88,7 +88,7 @@ def test_the_polyp_model_asks_for_a_frame_instead_of_taking_a_drawing(client):
 def test_a_file_that_is_no_image_is_named_and_the_next_one_works(client, files):
     with pytest.raises(Exception, match=r"letter\.png"):
         client.predict(image=send(files / "letter.png"), api_name="/promise")
-    assert client.predict(image=send(files / "image.png"), api_name="/promise")[3]["name"] == "image.png"
+    assert client.predict(image=send(files / "image.png"), api_name="/promise")[3]["image"] == "image.png"
 
 
 def test_a_mask_of_another_size_is_asked_about_and_never_stretched_silently(client, files):
