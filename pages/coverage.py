@@ -22,6 +22,7 @@ from pages.components.picture import picture
 from pages.parts import evidence, lesson, shelf, take_home, uploads
 
 SAMPLES = 12
+VIEWS = ("drag a threshold", "compare CRC with COAT")
 
 
 def samples(model: str, seed: int, chosen: str) -> list[dict[str, object]]:
@@ -222,16 +223,21 @@ def show(
             without_picture(split, split.study.curves.names.index(chosen))
             return None, []
         shown, notes = promise(scored, found[1], alpha=alpha, seed=seed), []
+    compare = st.session_state.get("view") == VIEWS[1]
     picture(
         shown.image,
         shown.logits,
         shown.tau,
         mask=shown.mask,
         alpha=alpha,
+        mode="wipe" if compare else "threshold",
         oracle=shown.oracle_tau,
         alt=f"{shown.name} with the outlines of CRC and COAT",
         height=440,
-        key="picture",
+        key="wipe-picture" if compare else "picture",
+    )
+    st.segmented_control(
+        "What the handle does", VIEWS, default=VIEWS[0], required=True, key="view", label_visibility="collapsed"
     )
     return shown, notes
 

@@ -181,7 +181,7 @@ def times_the_area(ratio: float) -> str:
     """How much more or less is marked, in words."""
     if abs(ratio - 1) < 0.05:
         return "the same area"
-    return f"{ratio:.1f} × the area"
+    return f"{ratio:.1f}\u00a0×\u00a0the area"
 
 
 def _costs(area: dict[str, float], coverage: dict[str, float] | None, alpha: float) -> list[str]:

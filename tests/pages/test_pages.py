@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from pathlib import Path
 
@@ -91,6 +92,16 @@ def test_moving_alpha_changes_promise_and_area() -> None:
     assert not app.exception
     assert "at least 60" in text(app)
     assert [m.value for m in app.metric] != before
+
+
+def test_the_picture_can_be_compared_by_a_handle_instead(monkeypatch) -> None:
+    modes: list[str] = []
+    module = importlib.import_module("pages.components.picture")
+    monkeypatch.setattr(module, "_PICTURE", lambda data, key: modes.append(data["mode"]))
+    app = page("coverage")
+    app.button_group(key="view").set_value(["compare CRC with COAT"]).run()
+    assert not app.exception
+    assert modes == ["threshold", "wipe"]
 
 
 def test_an_upload_with_its_mask_is_outlined_and_its_coverage_is_known() -> None:
