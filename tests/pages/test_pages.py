@@ -99,7 +99,7 @@ def test_the_picture_can_be_compared_by_a_handle_instead(monkeypatch) -> None:
     module = importlib.import_module("pages.components.picture")
     monkeypatch.setattr(module, "_PICTURE", lambda data, key: modes.append(data["mode"]))
     app = page("coverage")
-    app.button_group(key="view").set_value(["compare CRC with COAT"]).run()
+    app.button_group(key="view").set_value("compare CRC with COAT").run()
     assert not app.exception
     assert modes == ["threshold", "wipe"]
 
