@@ -142,7 +142,7 @@ class Calibration:
 def _subset(n: int, subset: np.ndarray | torch.Tensor | None) -> torch.Tensor:
     if subset is None:
         return torch.ones(n, dtype=torch.bool)
-    chosen = torch.as_tensor(np.array(subset))
+    chosen = subset if isinstance(subset, torch.Tensor) else torch.as_tensor(np.array(subset))
     if chosen.dtype == torch.bool:
         return chosen
     flags = torch.zeros(n, dtype=torch.bool)
