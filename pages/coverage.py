@@ -108,26 +108,31 @@ def without_picture(split: Split, i: int) -> None:
     curves = split.study.curves
     marks = {m: float(split.tau(m)[i]) for m in ("CRC", "plug-in", "COAT")}
     grid, covered, area, edges, lesion, rest = curve_of_pool_image(split.study, i, tuple(marks.values()))
-    left, right = st.columns(2, gap="medium")
-    left.altair_chart(score_histogram(edges, lesion, rest, marks), width="stretch", key="scores-of-one")
-    right.altair_chart(
-        coverage_curve(grid, covered, area, marks, split.alpha), width="stretch", key="curve-of-one"
-    )
     variable = shelf.DATA_FOLDER.format(split.study.name.upper())
     st.caption(
         f"Image {curves.names[i]} of the {split.study.name} study, {int(curves.lesion_size[i]):,} lesion pixels. No real "
         "picture ships with Plumbline: this is what its score table knows of it. To see it, start the server with "
         f"{variable} set to the folder of the data set (it must hold images/ and masks/)."
     )
+    left, right = st.columns(2, gap="medium")
+    left.altair_chart(score_histogram(edges, lesion, rest, marks), width="stretch", key="scores-of-one")
+    right.altair_chart(
+        coverage_curve(grid, covered, area, marks, split.alpha), width="stretch", key="curve-of-one"
+    )
 
 
 def evidence_of_study(model: str, split: Split, chosen: str) -> None:
     """Charts and tables of the whole study."""
-    st.subheader(f"All {len(split.testing)} test images at once")
+    e = split.evaluations["CRC"]
+    none = f" ({e.n_empty} more have none)" if e.n_empty else ""
+    st.subheader(f"All {e.n} test images with a lesion{none}")
     clicked = evidence.strip(split, chosen)
     if clicked and clicked != chosen:
         st.session_state["wanted"] = clicked
+        st.session_state["said"] = f"{clicked} is now shown above."
         st.rerun()
+    if said := st.session_state.pop("said", None):
+        st.toast(said, icon=":material/arrow_upward:")
     st.subheader("The methods side by side")
     evidence.table(split)
     evidence.trade_and_spread(model, split)
@@ -179,29 +184,34 @@ def look(
 ) -> tuple[str, Promise | None, list[str]]:
     """Gallery and picture. Returns what is looked at (an upload's id or a pool image's name), its promise and notes."""
     names = split.study.curves.names
-    wanted = str(st.session_state.pop("wanted", None) or st.query_params.get("sample", ""))
-    ids = [u.id for u in mine]
-    if ids and st.session_state.get("known-uploads") != ids:
-        wanted = ids[0]
-    st.session_state["known-uploads"] = ids
+    own = {u.id: u for u in mine}
+    jump = st.session_state.pop("wanted", None)
+    fresh = [u for u in own if u not in st.session_state.get("known-uploads", ())]
+    st.session_state["known-uploads"] = list(own)
+    if fresh:
+        jump = fresh[0]
+    here = jump or st.session_state.get("looking") or st.query_params.get("sample", "")
     items = [
         {"id": u.id, "image": uploads.thumbnail_of(u), "caption": u.picture.name, "badge": "yours"}
         for u in mine
     ]
-    items += samples(model, seed, wanted)
-    own = {u.id: u for u in mine}
+    items += samples(model, seed, here)
+    known = [str(item["id"]) for item in items]
     if not items:  # a real study whose pictures are not here, and nothing uploaded
-        chosen = wanted if wanted in names else names[int(hardest(split, "CRC", 1)[0])]
+        chosen = here if here in names else names[int(hardest(split, "CRC", 1)[0])]
+        st.session_state["looking"] = chosen
         return chosen, *show(chosen, own, split, seed)
     strip, stage = st.columns([1, 6], gap="medium")
     with strip:
-        known = [item["id"] for item in items]
-        first = wanted if wanted in known or wanted in names else str(known[0])
         before = st.session_state.get("gallery-last")
-        chosen = clicked = gallery(items, first, key=f"gallery-{model}", label="Images", height=440)
+        first = here if here in known else before if before in known else known[0]
+        chosen = clicked = gallery(items, str(first), key=f"gallery-{model}", label="Images", height=440)
     st.session_state["gallery-last"] = clicked
-    if wanted in names and wanted not in known and clicked == before:
-        chosen = wanted  # a dot of the strip chart whose picture is not here; it stays until a thumbnail is clicked
+    if here in names and here not in known and clicked == before:
+        chosen = (
+            here  # a dot of the strip chart whose picture is not here; it stays until a thumbnail is clicked
+        )
+    st.session_state["looking"] = chosen
     with stage:
         return chosen, *show(chosen, own, split, seed)
 
@@ -212,6 +222,7 @@ def show(
     """The picture of what is looked at, or what is known of an image that this server cannot show."""
     model, alpha = split.study.name, split.alpha
     if chosen in own:
+        st.query_params.pop("sample", None)  # an upload is in no address
         made = promise_of_upload(own[chosen], model, alpha, seed)
         if made is None:
             return None, []
@@ -237,7 +248,12 @@ def show(
         key="wipe-picture" if compare else "picture",
     )
     st.segmented_control(
-        "What the handle does", VIEWS, default=VIEWS[0], required=True, key="view", label_visibility="collapsed"
+        "What the handle does",
+        VIEWS,
+        default=VIEWS[0],
+        required=True,
+        key="view",
+        label_visibility="collapsed",
     )
     return shown, notes
 
@@ -253,7 +269,7 @@ def below(
         st.markdown(f"**Thresholds of** {shelf.plain(shown.name)}")
         st.dataframe(evidence.thresholds_in_words(shown.tau, shown.tau_hat), hide_index=True, width="stretch")
         st.caption(
-            "τ and T live in logits inside; a probability of 0.5 is logit 0. After calibration τ′ = τ̂ − t with one shift t for all images."
+            "Thresholds are kept as logits; logit 0 is a probability of 0.5. After calibration τ′ = τ̂ − t with one shift t for all images."
         )
     if chosen not in own:
         names = split.study.curves.names
@@ -277,7 +293,8 @@ FORMULAS = [
         r"C_i(t)=\{\,j:\ \hat\tau_i-s_{ij}\le t\,\}",
     ),
     (
-        "CRC has one threshold for all, COAT one for each image; both take the smallest shift with",
+        "TPR is the share of a lesion inside the set, n the calibration images with a lesion. CRC has one threshold for "
+        "all, COAT one for each; both take the smallest shift with",
         r"\sum_{i=1}^{n}\mathrm{TPR}_i(t)\ \ge\ (n+1)(1-\alpha)",
     ),
     (

@@ -10,13 +10,17 @@ import streamlit as st
 from core.conformal.control import calibrate
 from core.conformal.words import percent, promised
 from core.lab.promise import Promise, promise
-from core.lab.study import Split, hardest
+from core.lab.study import Split, hardest, shipped_study
 from core.lab.words import area_ratio, spread_sentence, start_headline
 from pages.components.picture import picture
 from pages.parts import evidence, lesson, shelf
 
-MODEL = "phantom"
-"""The landing page shows drawn pictures, whichever study the other pages look at: no real picture ships."""
+
+def model_of_page() -> str:
+    """The study whose pictures this page shows: the header's, where this server can show them, else the drawn one."""
+    model, _ = shelf.model_and_seed()
+    names = shipped_study(model).curves.names
+    return model if shelf.pool_image(model, names[0]) is not None else "phantom"
 
 
 def hard_images(split: Split) -> list[str]:
@@ -29,12 +33,14 @@ def hard_images(split: Split) -> list[str]:
     return [names[first], *(names[i] for i in ten if i != first)]
 
 
-def easy_image(split: Split) -> str:
-    """The test image on which CRC wastes most: covered by both at the target or above, with the smallest area of COAT over CRC."""
+def easy_images(split: Split) -> list[str]:
+    """Ten test images that both cover, those first on which CRC marks most in vain: smallest area of COAT over CRC's."""
     crc, coat = split.coverage("CRC"), split.coverage("COAT")
     ratio = split.area("COAT") / np.maximum(split.area("CRC"), 1e-6)
     good = [i for i in split.testing if min(crc[i], coat[i]) >= 1 - split.alpha]
-    return split.study.curves.names[min(good or list(split.testing), key=lambda i: ratio[i])]
+    return [
+        split.study.curves.names[i] for i in sorted(good or list(split.testing), key=lambda i: ratio[i])[:10]
+    ]
 
 
 def shown_image(split: Split) -> tuple[str, Promise]:
@@ -43,20 +49,14 @@ def shown_image(split: Split) -> tuple[str, Promise]:
     name = st.query_params.get("image", "")
     if name not in names:
         name = hard_images(split)[0]
-    scored, found = shelf.scored_pool_image(MODEL, name), shelf.pool_image(MODEL, name)
+    scored, found = shelf.scored_pool_image(split.study.name, name), shelf.pool_image(split.study.name, name)
     assert scored is not None and found is not None  # phantoms can always be drawn
     return name, promise(scored, found[1], alpha=split.alpha, seed=split.seed)
 
 
-def next_hard(split: Split, name: str) -> None:
-    """Go to the next of the ten hard images."""
-    hard = hard_images(split)
-    st.query_params["image"] = hard[(hard.index(name) + 1) % len(hard)] if name in hard else hard[0]
-
-
-def go_easy(split: Split) -> None:
-    """Go to the image on which CRC wastes area."""
-    st.query_params["image"] = easy_image(split)
+def go_on(images: list[str], name: str) -> None:
+    """Go to the image behind this one in a list, or to its first."""
+    st.query_params["image"] = images[(images.index(name) + 1) % len(images)] if name in images else images[0]
 
 
 def first_screen(split: Split, name: str, p: Promise) -> None:
@@ -71,34 +71,47 @@ def first_screen(split: Split, name: str, p: Promise) -> None:
             mask=p.mask,
             alpha=p.alpha,
             mode="wipe",
-            alt=f"A drawn endoscopy picture, {name}: left of the handle what CRC marks, right of it what COAT marks",
+            alt=f"Endoscopy picture {name}: left of the handle what CRC marks, right of it what COAT marks",
             height=430,
             key="wipe",
         )
     with right:
         st.markdown(
-            "*A promise on average is not a promise to you.* Drag the handle: left of it is CRC's world, right of it COAT's."
+            "*A promise on average is not a promise to you.* Drag the handle: CRC is left of it, COAT right."
         )
         with st.container(horizontal=True):
             st.button(
                 "Next hard image",
-                on_click=next_hard,
-                args=(split, name),
-                type="primary",
+                on_click=go_on,
+                args=(hard_images(split), name),
                 icon=":material/skip_next:",
             )
-            st.button("An easy one", on_click=go_easy, args=(split,), icon=":material/sentiment_satisfied:")
+            st.button(
+                "An easy one",
+                on_click=go_on,
+                args=(easy_images(split), name),
+                icon=":material/sentiment_satisfied:",
+            )
         if p.coverage:
             st.metric(
                 "Lesion found, CRC → COAT", f"{percent(p.coverage['CRC'])} → {percent(p.coverage['COAT'])}"
             )
         st.metric("Image marked, CRC → COAT", f"{percent(p.area['CRC'])} → {percent(p.area['COAT'])}")
         ratio = area_ratio(p)
-        st.metric("The price: COAT's area over CRC's", "∞" if np.isinf(ratio) else f"{ratio:.1f} ×")
+        st.metric("COAT's area, as a multiple of CRC's", "∞" if np.isinf(ratio) else f"{ratio:.1f} ×")
         shelf.way_to("coverage", "Try your own image", ":material/upload:")
-    st.caption(
-        "The picture is drawn, not taken: a phantom whose lesion is known exactly (white line). Hatched: lesion that is missed."
+    legend = (
+        "CRC, conformal risk control, has one threshold for all images; COAT predicts one for each. White line: the true "
+        "lesion. Hatched: lesion that is missed. Tinted: marked."
     )
+    if split.study.name == "phantom":
+        chosen, _ = shelf.model_and_seed()
+        legend += " The picture is drawn, not taken: a phantom whose lesion is known exactly."
+        if chosen != "phantom":
+            legend += (
+                f" The pictures of the {chosen} study do not ship; its numbers are on the Coverage page."
+            )
+    st.caption(legend)
 
 
 def five_minutes(split: Split) -> None:
@@ -124,7 +137,7 @@ def five_minutes(split: Split) -> None:
     }
     for tab, text in zip(st.tabs(list(steps)), steps.values(), strict=True):
         tab.markdown(text)
-    draws = shelf.spread(MODEL, split.alpha, split.seed)["CRC"]
+    draws = shelf.spread(split.study.name, split.alpha, split.seed)["CRC"]
     low, high = np.quantile(draws, [0.05, 0.95])
     st.markdown(
         "**Is it kept?** "
@@ -147,12 +160,11 @@ def ways(split: Split) -> None:
             split.study.curves.names, evidence.parts_of(split), coverage, split.alpha, show="test", height=250
         )
         st.altair_chart(chart, width="stretch", key="mini")
+        st.caption("One column an image, worst on the left: orange squares CRC, blue dots COAT.")
         shelf.way_to("coverage", "Open Coverage", ":material/target:")
     with right.container(border=True):
-        st.markdown(
-            "**One screen, an API, a tool for agents** · The same promise as a small page, as REST endpoint and as MCP tool."
-        )
-        st.markdown("[Open the embed](/gradio/) · REST and MCP are described at its foot.")
+        st.markdown("**For programs** · The same promise on one screen, as REST endpoint and as MCP tool.")
+        st.markdown("[Open the one-screen version](/gradio/) · its foot describes REST and MCP.")
     with right.container(border=True):
         st.markdown("**Where to start**")
         st.markdown(
@@ -183,7 +195,7 @@ GLOSSARY = {
 def main() -> None:
     """Draw the page."""
     _, seed = shelf.model_and_seed()
-    split = shelf.split(MODEL, shelf.KNOBS["alpha"].default, seed)
+    split = shelf.split(model_of_page(), shelf.KNOBS["alpha"].default, seed)
     name, p = shown_image(split)
     first_screen(split, name, p)
     st.markdown("**What is promised, and what it assumes.** " + " ".join(p.sentences))

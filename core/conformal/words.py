@@ -27,15 +27,15 @@ def promised(alpha: float) -> str:
 
 def guarantee_sentence(alpha: float, n: int, n_empty: int = 0) -> str:
     """What a calibration on n images promises, on what assumption, in plain words."""
-    were = "image without a lesion was" if n_empty == 1 else "images without a lesion were"
-    empty = f" ({n_empty} {were} left out: nothing can be missed there.)" if n_empty else ""
+    shows = "image shows no lesion and counts" if n_empty == 1 else "images show no lesion and count"
+    empty = f" ({n_empty} more calibration {shows} nowhere: nothing can be missed there.)" if n_empty else ""
     need = images_needed(alpha)
     share = promised(alpha)
     if n < need:
-        more = need - n
+        lacking = need - n
         return (
             f"{n} calibration image{'' if n == 1 else 's'} cannot carry a promise of {share}: the only honest set is the whole image. "
-            f"Bring {more} more with a lesion; from {need} on, a smaller set can be promised.{empty}"
+            f"Bring {lacking} more with a lesion; from {need} on, a smaller set can be promised.{empty}"
         )
     return (
         f"If these {n} images and the next one are drawn alike, then on average over both draws at least {share} of its lesion is "

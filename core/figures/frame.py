@@ -81,12 +81,12 @@ def within(tau: float) -> float:
     return float(np.clip(tau, -LIMIT, LIMIT))
 
 
-def wrapped(sentence: str, width: int = 54) -> list[str]:
+def wrapped(sentence: str, width: int = 48) -> list[str]:
     """Lines of a title that fit half a page; a chart's own title never wraps and would be cut off."""
     return textwrap.wrap(sentence, width, break_long_words=False)
 
 
-def titled(sentence: str, *under: str, width: int = 54) -> Part:
+def titled(sentence: str, *under: str, width: int = 48) -> Part:
     """A title that is a sentence, with smaller sentences under it."""
     small = [line for text in under if text for line in wrapped(text, round(width * 1.15))]
     return {"text": wrapped(sentence, width)} | ({"subtitle": small} if small else {})

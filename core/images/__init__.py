@@ -13,6 +13,7 @@ from core.images.errors import BadImage, MaskSizeMismatch
 from core.images.limits import LIMITS, Limits
 from core.images.masks import Mask, mask_from_array, read_mask
 from core.images.nifti import to_native
+from core.images.pairs import pair_masks
 from core.images.picture import Picture, WayBack, default_window
 from core.images.read import read, read_many
 from core.images.sniff import ACCEPTED
@@ -31,6 +32,7 @@ __all__ = [
     "default_window",
     "display_notes",
     "mask_from_array",
+    "pair_masks",
     "png_bytes",
     "read",
     "read_many",

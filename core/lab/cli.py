@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from core.settings import CoverageSettings, knobs
+
+
+def _plain(help: str) -> str:
+    """A help text as argparse wants it: its own sign for formats doubled."""
+    return help.replace("%", "%%")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,12 +31,15 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("image", type=Path, help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them")
     one.add_argument("--mask", type=Path, help="truth of the same size: 0 is background")
-    one.add_argument("--alpha", type=float, default=table["alpha"].default, help=table["alpha"].help)
-    one.add_argument("--model", choices=table["model"].choices, default="polyp", help=table["model"].help)
-    one.add_argument("--seed", type=int, default=table["seed"].default, help=table["seed"].help)
+    one.add_argument("--alpha", type=float, default=table["alpha"].default, help=_plain(table["alpha"].help))
+    one.add_argument(
+        "--model", choices=table["model"].choices, default="polyp", help=_plain(table["model"].help)
+    )
+    one.add_argument("--seed", type=int, default=table["seed"].default, help=_plain(table["seed"].help))
     one.add_argument(
         "--slice", type=int, default=None, help="which slice of a volume, from 0; the middle one when absent"
     )
+    one.add_argument("--resize-mask", action="store_true", help="scale a mask of another size to its image")
     one.add_argument("--out", type=Path, required=True, help="folder for the results")
 
     study = commands.add_parser(
@@ -53,29 +62,35 @@ def parser() -> argparse.ArgumentParser:
 
 
 def predict(args: argparse.Namespace) -> None:
-    """Write outlines, sets and numbers of an image into a folder; print the promise."""
-    from core.images import BadImage, read, read_mask, to_rgb
+    """Write outlines, sets and numbers of every picture in a file into a folder; print the promise."""
+    from core.images import BadImage, pair_masks, read, read_mask, to_rgb
+    from core.images.pairs import mask_of_picture
     from core.lab.promise import outline
     from core.lab.take_away import outlines_png, promise_settings, set_png
 
-    pictures = read(args.image)
-    if args.mask is not None and len(pictures) > 1:
+    pairs = pair_masks(read(args.image))
+    if args.mask is not None and len(pairs) > 1:
         raise BadImage(
-            f"{args.image.name} holds {len(pictures)} pictures and --mask belongs to one. Give one picture with its mask."
+            f"{args.image.name} holds {len(pairs)} pictures and --mask belongs to one. Give one picture with its mask, or put the masks "
+            "into the same archive under the pictures' names."
         )
     args.out.mkdir(parents=True, exist_ok=True)
-    for picture in pictures:
-        slices = len(picture.pixels)
+    taken: set[str] = set()
+    for picture, mask_picture in pairs:
+        slices = picture.slices
         k = slices // 2 if args.slice is None else args.slice
         if not 0 <= k < slices:
             raise BadImage(f"{picture.name} has {slices} slices, numbered from 0; there is no slice {k}.")
         rgb = to_rgb(picture, k)
-        mask, notes = None, list(picture.notes)
+        truth = None
         if args.mask is not None:
-            truth = read_mask(args.mask, shape=rgb.shape[:2], slice_index=k)
-            mask, notes = truth.array, notes + list(truth.notes)
+            truth = read_mask(args.mask, shape=rgb.shape[:2], slice_index=k, resize=args.resize_mask)
+        elif mask_picture is not None:
+            truth = mask_of_picture(mask_picture, rgb.shape[:2], k, args.resize_mask)
+        notes = [*picture.notes, *(truth.notes if truth else ())]
+        mask = truth.array if truth else None
         p = outline(rgb, mask, alpha=args.alpha, model=args.model, seed=args.seed, name=picture.name)
-        stem = Path(picture.name.replace("/", "_")).name.split(".")[0] + (f"-slice{k}" if slices > 1 else "")
+        stem = file_stem(picture.name, taken) + (f"-slice{k}" if slices > 1 else "")
         (args.out / f"{stem}-outlines.png").write_bytes(outlines_png(p))
         for method in ("CRC", "COAT"):
             (args.out / f"{stem}-{method.lower()}-set.png").write_bytes(set_png(p, method))
@@ -84,6 +99,17 @@ def predict(args: argparse.Namespace) -> None:
         print(f"{picture.name}: {stem}-outlines.png and {stem}.json in {args.out}")
         for line in (*p.sentences, *p.notes, *notes):
             print("  " + line)
+
+
+def file_stem(name: str, taken: set[str]) -> str:
+    """A name for result files that no other picture of this run has; it is added to `taken`."""
+    inner = PurePath(name)
+    base = re.sub(r"[^\w.-]+", "-", str(inner.with_name(inner.name.split(".")[0]))).strip("-") or "image"
+    stem, k = base, 2
+    while stem in taken:
+        stem, k = f"{base}-{k}", k + 1
+    taken.add(stem)
+    return stem
 
 
 def study(args: argparse.Namespace) -> None:

@@ -59,9 +59,13 @@ class _Job:
     work: Work | None
     status: Status = "waiting"
     subscribers: set[int] = field(default_factory=set)
-    dropped: deque[int] = field(default_factory=deque)  # tickets that were garbage-collected; append needs no lock
+    dropped: deque[int] = field(
+        default_factory=deque
+    )  # tickets that were garbage-collected; append needs no lock
     started: float = 0.0
-    marks: list[tuple[float, int]] = field(default_factory=list)  # (time, done) of the first and the last report
+    marks: list[tuple[float, int]] = field(
+        default_factory=list
+    )  # (time, done) of the first and the last report
     total: int = 0
     facts: Mapping[str, Any] = field(default_factory=lambda: _NO_FACTS)
     value: Any = None
@@ -256,7 +260,9 @@ class Runner:
 
     def _wait(self, ticket: Ticket, timeout: float | None) -> Any:
         if threading.current_thread() is self._thread:
-            raise RuntimeError("A job cannot wait for another job: they run one at a time. Submit it from the page.")
+            raise RuntimeError(
+                "A job cannot wait for another job: they run one at a time. Submit it from the page."
+            )
         job = ticket._job
         with self._changed:
             ended = self._changed.wait_for(

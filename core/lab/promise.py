@@ -28,6 +28,11 @@ POLYP_WARNING = (
     "nothing; and it is no medical device."
 )
 
+PHANTOM_WARNING = (
+    "This network has seen drawn pictures (phantoms) only. On an image of your own its scores, and so the promise, mean nothing; for "
+    "colonoscopy frames choose the polyp model."
+)
+
 
 def models() -> tuple[str, ...]:
     """Names of the base models that ship with the project."""
@@ -153,6 +158,8 @@ def promise(
     inside = {m: (np.float32(tau_hat[m]) - scored.logits) <= np.float32(shifts[m]) for m in METHODS}
     area = {m: float(s.mean()) for m, s in inside.items()}
     notes = [POLYP_WARNING] if scored.model == "polyp" else []
+    if scored.model == "phantom" and scored.name not in shipped_study("phantom").curves.names:
+        notes.append(PHANTOM_WARNING)
     coverage, oracle = None, None
     if mask is not None:
         mask = mask_to_grid(mask)

@@ -19,16 +19,17 @@ def area_ratio(p: Numbers) -> float:
 
 
 def start_headline(split: Split, p: Numbers) -> str:
-    """What happened on this image, under a promise that holds on average."""
-    crc = split.evaluations["CRC"]
+    """What happened on this image, under a promise that holds on average. Short enough for two lines."""
+    crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
     average = (
-        f"CRC promises {promised(split.alpha)} and finds {percent(crc.coverage)} over these {crc.n} images."
+        f"Promised: {promised(split.alpha)}. Over {crc.n} images CRC finds {percent(crc.coverage)}, COAT "
+        f"{percent(coat.coverage)}."
     )
     if p.coverage is None:
-        return (
-            f"{average} This image has no lesion, and CRC marks {percent(p.area['CRC'])} of it all the same."
-        )
-    return f"{average} {_on_this_one(p)}"
+        return f"{average} This one has no lesion, and CRC marks {percent(p.area['CRC'])} of it all the same."
+    ratio = area_ratio(p)
+    price = "where CRC marks nothing" if ratio == float("inf") else f"for {times_the_area(ratio)}"
+    return f"{average} On this one CRC finds {percent(p.coverage['CRC'])}, COAT {percent(p.coverage['COAT'])} {price}."
 
 
 def coverage_headline(p: Numbers) -> str:
@@ -38,11 +39,13 @@ def coverage_headline(p: Numbers) -> str:
     crc, coat = p.area["CRC"], p.area["COAT"]
     if crc == 0:
         return f"CRC marks nothing of this image; COAT marks {percent(coat)}."
+    if abs(coat - crc) < 0.01:
+        return f"CRC and COAT mark about the same of this image: {percent(coat)}."
     direction = "lowers" if p.tau["COAT"] < p.tau["CRC"] else "raises"
     return f"For this image COAT {direction} the threshold and marks {percent(coat)} of it; CRC marks {percent(crc)}."
 
 
-def _on_this_one(p: Numbers, who: str = "On this one it") -> str:
+def _on_this_one(p: Numbers, who: str) -> str:
     assert p.coverage is not None
     crc, coat, ratio = p.coverage["CRC"], p.coverage["COAT"], area_ratio(p)
     link = "and" if (coat > crc) == (ratio > 1) or coat == crc else "yet"
@@ -60,7 +63,7 @@ def average_sentence(split: Split) -> str:
     """What the study says of CRC and COAT side by side: coverage, gap and price."""
     crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
     return (
-        f"Over {crc.n} test images CRC covers {percent(crc.coverage)} and COAT {percent(coat.coverage)} on average. A single image lies "
+        f"Over {crc.n} test images CRC covers {percent(crc.coverage)} and COAT {percent(coat.coverage)} on average. Taken singly, an image lies "
         f"{100 * crc.gap:.0f} points from {promised(split.alpha)} under CRC and {100 * coat.gap:.0f} under COAT; CRC marks {percent(crc.area)} "
         f"of an image and COAT {percent(coat.area)}."
     )

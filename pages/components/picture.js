@@ -64,7 +64,7 @@ function memoryOf(data) {
 function show(own) {
   const { data, parts } = own
   parts.root.className = `root ${data.mode}`
-  parts.root.style.setProperty("--height", `${data.height}px`)
+  parts.root.style.setProperty("--height", `max(${data.height}px, 56vh)`) // a projector with more lines gets a larger picture
   const entry = entryOf(data.digest)
   if (!entry) return // the pixels are still on their way and will call again
   if (!entry.done) {
@@ -130,6 +130,7 @@ function prepare(own) {
     return
   }
   base.place(own.picture)
+  for (const mark of data.marks) if (!hidden.has(mark.name)) base.tint(field.path(mark.code), mark.colour, 0.16)
   if (!hidden.has("truth")) drawTruth(lines, field)
   for (const mark of data.marks) if (!hidden.has(mark.name)) drawMethod(lines, field, mark)
   if (own.curve.width) {

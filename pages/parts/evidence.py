@@ -150,14 +150,14 @@ def trade_and_spread(model: str, split: Split) -> None:
     )
 
 
-def thresholds_in_words(taus: dict[str, float], tau_hat: dict[str, float]) -> list[dict[str, object]]:
-    """Rows for a small table: each method's threshold, before and after calibration, as probability and logit."""
+def thresholds_in_words(taus: dict[str, float], tau_hat: dict[str, float]) -> list[dict[str, str]]:
+    """Rows for a small table: each method's threshold, before and after calibration, as logit, and used as probability."""
     return [
         {
             "Method": m,
-            "τ̂ predicted (logit)": None if m == "CRC" else round(tau_hat[m], 2),
-            "τ′ used (logit)": round(t, 2) if math.isfinite(t) else None,
-            "τ′ as probability": round(probability(t), 4),
+            "τ̂": "–" if m == "CRC" else f"{tau_hat[m]:.2f}",
+            "τ′": f"{t:.2f}" if math.isfinite(t) else "−∞",
+            "as probability": f"{probability(t):.3g}",
         }
         for m, t in taus.items()
     ]

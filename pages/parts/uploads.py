@@ -7,23 +7,21 @@ ones go on.
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from core.images import BadImage, MaskSizeMismatch, Picture, read_many, read_mask, to_rgb
+from core.images import BadImage, MaskSizeMismatch, Picture, pair_masks, read_many, read_mask, to_rgb
+from core.images.pairs import mask_of_picture, mask_stem
 from core.lab.promise import Scored, score
 from pages.parts.shelf import RUNNER
 
 KEPT = 24
-MASK_ENDINGS = re.compile(r"[-_ .](mask|segmentation|seg|label|labels|gt|truth)$", re.IGNORECASE)
 
 
 @dataclass(eq=False)
@@ -33,13 +31,13 @@ class Upload:
     Attributes:
         id: Stable name in the gallery.
         picture: What was read.
-        mask_file: `(name, bytes)` of its mask, or None.
+        mask_file: Its mask as `(name, bytes)`, or as a picture that came with it, or None.
         notes: What was done to both, in words.
     """
 
     id: str
     picture: Picture
-    mask_file: tuple[str, bytes] | None = None
+    mask_file: tuple[str, bytes] | Picture | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -60,64 +58,91 @@ class Chosen:
     key: tuple[Any, ...]
 
 
-def stem(name: str) -> str:
-    """Name without folders, ending and a mask's suffix, in small letters: what pairs a mask with its image."""
-    base = PurePath(name).name.lower()
-    for ending in (".nii.gz", ".nii"):
-        base = base.removesuffix(ending)
-    base = base.rsplit(".", 1)[0] if "." in base else base
-    return MASK_ENDINGS.sub("", base)
-
-
 def drop_here() -> list[Upload]:
-    """The two drop zones. Returns the uploads in order; problems are shown as sentences."""
+    """The two drop zones. Returns the uploads in order, those from before a visit to another page among them."""
     left, right = st.columns([2, 1], gap="medium")
     with left:
-        images = st.file_uploader(
+        _zone(
+            "images",
             "Drop images here",
-            accept_multiple_files=True,
-            key="images",
-            help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them. Several at once are welcome.",
+            "PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them, up to 80 million pixels each.",
         )
     with right:
-        masks = st.file_uploader(
+        _zone(
+            "masks",
             "Masks, if you have them",
-            accept_multiple_files=True,
-            key="masks",
-            help="One mask for an image, of the same size and name (a suffix such as _mask is fine). 0 is background.",
+            "One mask for an image, of the same size and name (a suffix such as _mask is fine). 0 is background.",
         )
     st.caption(
-        "Files stay in this server's memory while your page is open, are never written to disk, logged or shown to anyone else, and "
-        "no patient field of a DICOM is read out. Whoever runs this server could still reach its memory: use de-identified images."
+        "Files stay in this server's memory while this browser tab is open, are never written to disk, logged or shown to "
+        "anyone else, and no patient field of a DICOM is read out. Whoever runs this server could still reach its memory: use "
+        "de-identified images."
     )
-    pictures, problems = _read([(f.name, f.file_id, f) for f in images or []])
+    kept = _kept("images")
+    if set(kept) - _in_zone("images"):
+        st.button(
+            f"Forget my {len(kept)} file{'s' if len(kept) > 1 else ''}",
+            on_click=_forget,
+            icon=":material/delete:",
+        )
+    pictures, problems = _read(kept)
     for problem in problems:
         st.warning(problem, icon=":material/broken_image:")
-    return _pair(pictures, [(f.name, f.getvalue()) for f in masks or []])
+    return _pair(pictures, list(_kept("masks").values()))
 
 
-def _read(files: list[tuple[str, str, Any]]) -> tuple[list[Picture], list[str]]:
+def _zone(key: str, label: str, help: str) -> None:
+    st.file_uploader(label, accept_multiple_files=True, key=key, help=help, on_change=_changed, args=(key,))
+    st.session_state[f"{key}-in-zone"] = {f.file_id for f in st.session_state.get(key) or []}
+
+
+def _kept(key: str) -> dict[str, tuple[str, bytes]]:
+    """Files of this session, `{upload id: (name, bytes)}`: a drop zone forgets its files when another page is visited."""
+    kept: dict[str, tuple[str, bytes]] = st.session_state.setdefault(f"{key}-kept", {})
+    return kept
+
+
+def _in_zone(key: str) -> set[str]:
+    return set(st.session_state.get(f"{key}-in-zone", ()))
+
+
+def _changed(key: str) -> None:
+    """Files came or went in a drop zone: keep the new ones, drop those that were taken out of it."""
+    now = {f.file_id: (f.name, f.getvalue()) for f in st.session_state.get(key) or []}
+    kept = _kept(key)
+    for gone in _in_zone(key) - set(now):
+        kept.pop(gone, None)
+    kept.update(now)
+
+
+def _forget() -> None:
+    for key in ("images", "masks"):
+        _kept(key).clear()
+
+
+def _read(files: dict[str, tuple[str, bytes]]) -> tuple[list[Picture], list[str]]:
     """Read what is new; remember by the upload's id in this session."""
     known: dict[str, tuple[list[Picture], list[str]]] = st.session_state.setdefault("read-uploads", {})
-    for gone in set(known) - {file_id for _, file_id, _ in files}:
+    for gone in set(known) - set(files):
         del known[gone]
-    for name, file_id, file in files:
+    for file_id, (name, data) in files.items():
         if file_id not in known:
-            known[file_id] = read_many([(name, file.getvalue())])
-    found = [known[file_id] for _, file_id, _ in files]
+            known[file_id] = read_many([(name, data)])
+    found = [known[file_id] for file_id in files]
     return [p for pictures, _ in found for p in pictures], [s for _, problems in found for s in problems]
 
 
 def _pair(pictures: list[Picture], masks: list[tuple[str, bytes]]) -> list[Upload]:
-    by_stem = {stem(name): (name, data) for name, data in masks}
-    if len(pictures) == 1 and len(masks) == 1:
-        by_stem = {stem(pictures[0].name): masks[0]}
+    """Uploads with their masks: from the mask zone, or found beside the image (in a zip, say) by name."""
+    by_stem = {mask_stem(name): (name, data) for name, data in masks}
+    pairs = pair_masks(pictures)
+    if len(pairs) == 1 and len(masks) == 1:
+        by_stem = {mask_stem(pairs[0][0].name): masks[0]}
     uploads, used = [], set()
-    for k, picture in enumerate(pictures):
-        key = stem(picture.name)
-        mask = by_stem.get(key)
-        if mask:
-            used.add(key)
+    for k, (picture, beside) in enumerate(pairs):
+        key = mask_stem(picture.name)
+        mask = by_stem.get(key, beside)
+        used.add(key)
         uploads.append(Upload(f"upload-{k}-{picture.digest[:8]}", picture, mask, list(picture.notes)))
     for key, (name, _) in by_stem.items():
         if key not in used and pictures:
@@ -169,11 +194,13 @@ def _window(upload: Upload, picture: Picture) -> tuple[float, float]:
 
 def _mask(upload: Upload, shape: tuple[int, int], k: int, notes: list[str]) -> np.ndarray | None:
     assert upload.mask_file is not None
-    name, data = upload.mask_file
+    resize = bool(st.session_state.get(f"resize-{upload.id}"))
     try:
-        mask = read_mask(
-            data, name, shape=shape, slice_index=k, resize=bool(st.session_state.get(f"resize-{upload.id}"))
-        )
+        if isinstance(upload.mask_file, Picture):
+            mask = mask_of_picture(upload.mask_file, shape, k, resize)
+        else:
+            name, data = upload.mask_file
+            mask = read_mask(data, name, shape=shape, slice_index=k, resize=resize)
     except MaskSizeMismatch as problem:
         st.warning(str(problem), icon=":material/aspect_ratio:")
         st.checkbox(
@@ -197,19 +224,15 @@ def scored(chosen: Chosen, model: str, name: str) -> Scored:
     if key not in memory:
         session = st.session_state.setdefault("session-id", uuid.uuid4().hex)
         ticket = RUNNER.submit((session, key), lambda on_step: score(chosen.rgb, model, name))
+        place = st.empty()
         try:
-            with (
-                st.spinner("Scoring the image …")
-                if not ticket.state().place
-                else st.status("Waiting for the network …") as box
-            ):
-                while (state := ticket.state()).status in ("waiting", "running"):
-                    if state.place and box is not None:
-                        box.update(label=f"Place {state.place} in the queue …")
-                    time.sleep(0.03)
+            while (state := ticket.state()).status in ("waiting", "running"):
+                place.caption(f"Place {state.place} in the queue …" if state.place else "Scoring the image …")
+                time.sleep(0.05)
             memory[key] = ticket.result()
         finally:
             ticket.leave()
+            place.empty()
         while len(memory) > KEPT:
             memory.popitem(last=False)
     return memory[key]

@@ -185,7 +185,7 @@ def test_images_without_lesion_change_nothing(pools, data):
     assert (together.shift, together.n, together.feasible) == (alone.shift, alone.n, alone.feasible)
     assert together.coverage == alone.coverage
     assert (alone.n_empty, together.n_empty) == (0, k)
-    assert f"({k} image" in together.guarantee
+    assert f"({k} more calibration image" in together.guarantee
     assert "without a lesion" not in alone.guarantee
     many = calibrate_many(shift_table(more, tau_more), alpha, np.ones((1, len(tau_more)), bool))
     assert float(many[0]) == alone.shift

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -58,3 +59,29 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_two(files, capsys, ar
     assert main(["predict", *paths, "--model", "phantom", "--out", str(files / "out")]) == 2
     said = capsys.readouterr().err.strip()
     assert words in said and "Traceback" not in said
+
+
+def test_help_can_be_asked_for(capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["predict", "--help"])
+    assert end.value.code == 0
+    assert "90 % is inside" in " ".join(capsys.readouterr().out.split())
+
+
+def test_every_picture_of_a_zip_gets_files_of_its_own_and_masks_are_masks(files) -> None:
+    with zipfile.ZipFile(files / "some.zip", "w") as z:
+        for folder in ("a", "b"):
+            z.write(files / "one.png", f"{folder}/one.png")
+        z.write(files / "one.png", "images/two.png")
+        z.write(files / "one_mask.png", "masks/two.png")
+    assert main(["predict", str(files / "some.zip"), "--model", "phantom", "--out", str(files / "out")]) == 0
+    found = {p.name: json.loads(p.read_text()) for p in (files / "out").glob("*.json")}
+    assert len(found) == 3
+    assert [f["coverage"] is not None for f in sorted(found.values(), key=lambda f: f["image"])] == [False, False, True]
+
+
+def test_a_mask_of_another_size_is_scaled_only_when_asked(files) -> None:
+    Image.open(files / "one_mask.png").resize((128, 128)).save(files / "half.png")
+    command = ["predict", str(files / "one.png"), "--mask", str(files / "half.png"), "--model", "phantom", "--out", str(files / "o")]
+    assert main(command) == 2
+    assert main([*command, "--resize-mask"]) == 0

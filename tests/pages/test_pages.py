@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from core.data.phantoms import draw
 from core.lab.study import shipped_study, split_study
 from pages.parts.lesson import SECTIONS, sections
-from pages.parts.uploads import stem
 
 PAGES = Path(__file__).resolve().parents[2] / "pages"
 
@@ -54,7 +54,7 @@ def test_start_shows_a_hard_image_with_its_numbers_and_the_promise() -> None:
     header = app.header[0].value
     split = split_study(shipped_study("phantom"), 0.1, 0)
     assert str(split.evaluations["CRC"].n) in header
-    assert "CRC promises 90" in header and "COAT finds" in header
+    assert "Promised: 90" in header and "On this one CRC finds" in header
     assert "drawn alike" in text(app)
     assert "drawn, not taken" in text(app)
 
@@ -171,15 +171,42 @@ def test_every_page_has_its_lesson_formula_and_code(name: str) -> None:
     assert "Show the formula" in labels and "Show the code" in labels
 
 
-@pytest.mark.parametrize(
-    ("image", "mask"),
-    [
-        ("a.png", "a_mask.png"),
-        ("Case 1.JPG", "case 1_segmentation.png"),
-        ("scan.nii.gz", "scan-label.nii"),
-        ("zip.zip/inner/b.png", "b.png"),
-    ],
-)
-def test_masks_are_paired_by_name(image: str, mask: str) -> None:
-    assert stem(image) == stem(mask)
-    assert stem(image) != stem("other.png")
+def test_a_mask_that_comes_later_leaves_the_own_image_on_the_screen() -> None:
+    phantom = draw(99)
+    app = drop(page("coverage"), [("mine.png", png(phantom.image))])
+    assert "Thresholds of** mine.png" in text(app)
+    app = drop(app, [], [("mine_mask.png", png(phantom.mask.astype(np.uint8) * 255))])
+    assert "Thresholds of** mine.png" in text(app)
+    assert "On this image CRC finds" in app.header[0].value
+
+
+def test_a_second_upload_is_shown_when_it_comes() -> None:
+    one, two = ("one.png", png(draw(99).image)), ("two.png", png(draw(98).image))
+    app = drop(page("coverage"), [one])
+    app = drop(app, [one, two])
+    assert "Thresholds of** two.png" in text(app)
+
+
+def test_a_mask_in_the_same_zip_is_a_mask_and_not_an_image() -> None:
+    phantom, file = draw(99), io.BytesIO()
+    with zipfile.ZipFile(file, "w") as z:
+        z.writestr("images/case.png", png(phantom.image))
+        z.writestr("masks/case.png", png(phantom.mask.astype(np.uint8) * 255))
+    app = drop(page("coverage"), [("cases.zip", file.getvalue())])
+    assert "On this image CRC finds" in app.header[0].value
+    assert "masks/case.png" not in text(app)
+
+
+def test_the_drawn_model_warns_on_an_image_of_ones_own() -> None:
+    assert "drawn pictures" not in "".join(i.value for i in page("coverage").info)
+    app = drop(page("coverage"), [("mine.png", png(draw(99).image))])
+    assert any("has seen drawn pictures" in i.value for i in app.info)
+
+
+def test_start_follows_the_study_only_where_its_pictures_are(monkeypatch) -> None:
+    monkeypatch.delenv("PLUMBLINE_POLYP_DATA", raising=False)
+    app = AppTest.from_file(str(PAGES / "start.py"), default_timeout=180)
+    app.session_state["model"] = "polyp"
+    app.run()
+    assert not app.exception
+    assert "pictures of the polyp study do not ship" in text(app)
