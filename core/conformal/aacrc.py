@@ -110,7 +110,7 @@ def fit_aacrc(
         raise ValueError(f"{n} images cannot carry AA-CRC at alpha = {alpha}: alpha - (1 - alpha)/n must be positive.")
     integral = MissIntegral(curves.select(index.numpy()))
     x = features[index].double()
-    mean, scale = x.mean(0), x.var(0, correction=0).sqrt().clamp(min=1e-9)
+    mean, scale = x.mean(0), (x - x.mean(0)).square().mean(0).sqrt().clamp(min=1e-9)
     phi = with_intercept((x - mean) / scale)
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
