@@ -20,9 +20,9 @@ class Spec:
     """What rebuilds a network.
 
     Attributes:
-        kind: `"unet"`.
+        kind: One of `KINDS`.
         encoder: Encoder name of segmentation-models-pytorch.
-        decoder: Channels of the decoder, coarse to fine; its length is the encoder's depth.
+        decoder: Channels of the decoder, coarse to fine; see `build` for each kind.
         side: Side of the square that it was trained on, in pixels.
         classes: K, the number of logits.
     """
@@ -44,16 +44,36 @@ SPECS = {
 }
 
 
+KINDS = ("unet", "deeplab", "pspnet", "sinet")
+
+
 def build(spec: Spec) -> nn.Module:
     """Build a network with fresh weights.
+
+    `decoder` holds the decoder's channels: five (or four) of the U-Net's stages, one number for DeepLab v3+ and for PSPNet, and
+    for SINet its width and its decoders' channels (SINet has a backbone of its own and ignores `encoder`).
 
     Raises:
         ValueError: The kind is not known.
     """
-    if spec.kind != "unet":
-        raise ValueError(f"The network kind {spec.kind!r} is not known here; known: 'unet'.")
+    if spec.kind not in KINDS:
+        raise ValueError(
+            f"The network kind {spec.kind!r} is not known here; known: {', '.join(map(repr, KINDS))}."
+        )
+    if spec.kind == "sinet":
+        from core.nets.sinet import SINet
+
+        return SINet(spec.decoder[0], spec.decoder[1])
     import segmentation_models_pytorch as smp
 
+    if spec.kind == "deeplab":
+        return smp.DeepLabV3Plus(
+            spec.encoder, encoder_weights=None, decoder_channels=spec.decoder[0], classes=spec.classes
+        )
+    if spec.kind == "pspnet":
+        return smp.PSPNet(
+            spec.encoder, encoder_weights=None, psp_out_channels=spec.decoder[0], classes=spec.classes
+        )
     return smp.Unet(
         spec.encoder,
         encoder_depth=len(spec.decoder),

@@ -221,7 +221,8 @@ def fit_segmenter(
                 group["lr"] = _rate(step, total, settings.learning_rate)
             with torch.autocast("cpu", torch.bfloat16, enabled=settings.bfloat16):
                 logits = model(x.to(memory_format=torch.channels_last))
-            loss = segmentation_loss(logits, y, settings.dice)
+            heads = logits if isinstance(logits, tuple) else (logits,)  # SINet supervises two maps
+            loss = torch.stack([segmentation_loss(head, y, settings.dice) for head in heads]).sum()
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
