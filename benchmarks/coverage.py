@@ -18,8 +18,9 @@ from core.coat.predictor import predict_knots
 from core.conformal import CoverageCurves, resample, shift_for_area, shift_table
 from core.conformal.metrics import Resampled, draw_halves
 from core.data.splits import Parts, refuse_shared
-from core.lab.make import gather, source
+from core.lab.make import gather
 from core.lab.promise import shipped_members
+from core.lab.sources import source
 from core.lab.study import METHODS, ROWS, Study, shipped_study
 from core.nets.weights import ASSETS, shipped_network
 

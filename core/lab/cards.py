@@ -10,22 +10,40 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.conformal.words import promised
+from core.lab.sources import domain_of
 from core.lab.study import METHODS, Study, load_study, resampled
 
+KINDS = {
+    "unet": "U-Net with a {} encoder",
+    "deeplab": "DeepLab v3+ with a {} encoder",
+    "pspnet": "PSPNet with a {} encoder",
+    "sinet": "SINet, narrow",
+}
+
 DATA = {
+    "skin": (
+        "HAM10000 (Tschandl and others, 2018): one dermoscopy photo of each of 1,600 lesions, 200 × 150 as used here.",
+        "CC BY-NC 4.0, non-commercial; the weights and tables derived from it follow these terms. No image of it is in this project.",
+        "Dermoscopy photos with one lesion. Not a medical device, not validated for any clinical use.",
+    ),
+    "fire": (
+        "Video frames of fires (Muhammad and others, 2022), 17 videos of about 30 frames.",
+        "No licence is stated by its owners; research only, and so are the weights and tables derived from it. No frame of it is in this "
+        "project.",
+        "Frames of these videos. The pool is re-split by frame, so the promise is about further frames of the same videos, not about other "
+        "fires.",
+    ),
     "polyp": (
         "Kvasir-SEG (Jha and others, 2020): 1,000 colonoscopy frames with a polyp each, 256 × 256 as used here.",
         "Research and education only, as its owners state (the same images are CC BY 4.0 in HyperKvasir). The weights and tables "
         "derived from it follow these terms. No image of it is in this project.",
         "Colonoscopy frames with a polyp. It has seen no other kind of image and no frame without a polyp, so it finds polyps everywhere. "
         "Not a medical device, not validated for any clinical use.",
-        "python -m core study polyp --data FOLDER-OF-KVASIR-SEG",
     ),
     "phantom": (
         "Phantoms of `core/data/phantoms.py`: drawn endoscopy-like pictures with exactly known lesions.",
         "Made by this project; Apache License 2.0.",
         "Phantoms only. It says nothing about real images.",
-        "python -m core study phantom",
     ),
 }
 
@@ -34,7 +52,7 @@ SPLIT = (
     "| D1 | {d1} | training the base network |\n| D1, validation | {d1_val} | deciding when its training stops |\n"
     "| D2 | {d2} | threshold predictors and every choice between their variants |\n"
     "| pool | {pool} | calibration and test, redrawn by a seed |\n\n"
-    "The names are in `assets/splits/{study}.json`; near-duplicates are kept in one part; the pool's content hashes are in "
+    "The names are in `assets/splits/{domain}.json`; near-duplicates are kept in one part; the pool's content hashes are in "
     "`assets/scores/{study}.json`."
 )
 
@@ -50,17 +68,20 @@ def write_cards(out: Path, name: str) -> list[Path]:
         The paths written.
     """
     study = load_study(out, name)
-    data, licence, use, command = DATA[name]
+    data, licence, use = DATA[domain_of(name)]
+    command = f"python -m core study {name}" + (
+        "" if domain_of(name) == "phantom" else " --data FOLDER-OF-THE-DATA-SET"
+    )
     facts = study.facts
     sizes, training = dict(facts["sizes"]), dict(facts["training"])  # type: ignore[call-overload]
     best = dict(facts["validation"])  # type: ignore[call-overload]
     shared = (
         f"**Data.** {data}\n\n**Licence.** {licence}\n\n**Meant for.** {use}\n\n**Made by.** `{command}`\n\n"
-        f"**Split.**\n\n{SPLIT.format(**sizes, study=name)}\n"
+        f"**Split.**\n\n{SPLIT.format(**sizes, study=name, domain=domain_of(name))}\n"
     )
     network = (
-        f"# {name}.safetensors: base network\n\nU-Net with a {facts['encoder']} encoder, {facts['side']} px, two logits, "
-        "float16 kernels; trained from scratch "
+        f"# {name}.safetensors: base network\n\n{KINDS[str(facts.get('kind', 'unet'))].format(facts['encoder'])}, {facts['side']} px, "
+        "two logits, float16 kernels; trained from scratch "
         f"with cross-entropy, seeded flips, turns, zooms and colour changes, {training['epochs']} epochs, AdamW, averaged weights; kept: "
         f"epoch {int(best['epoch']) + 1}, chosen by cross-entropy on the validation part.\n\n{shared}\n"
         f"**Figures.** Dice at probability 0.5: {best['dice']:.3f} on the validation part, {facts['pool_dice']:.3f} on the pool.\n"

@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path, PurePath
 
+from core.lab.sources import NAMES
 from core.settings import CoverageSettings, knobs
 
 
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     study = commands.add_parser(
         "study", help="make a study anew: base network, thresholds, score table (hours on a CPU)"
     )
-    study.add_argument("name", choices=table["model"].choices)
+    study.add_argument("name", choices=NAMES, metavar="NAME", help="one of " + ", ".join(NAMES))
     study.add_argument("--data", type=Path, help="folder of the real data set (images/, masks/)")
     study.add_argument(
         "--work",

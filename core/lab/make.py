@@ -23,65 +23,23 @@ from core.coat.fit import Fitted, fit
 from core.coat.members import load_members, save_members
 from core.coat.predictor import predict_knots
 from core.conformal import CoverageCurves
-from core.data.splits import Parts, content_hash, find_twins, make_parts, thumbnail_code
+from core.data.splits import content_hash
 from core.images.grid import mask_to_grid, mask_to_square, to_grid, to_square
 from core.lab.cards import write_cards
-from core.lab.pool import draw_named
-from core.nets.build import SPECS, build, initialise
+from core.lab.sources import Reader, domain_of, source, spec_of, training_of
+from core.nets.build import build, initialise
 from core.nets.predict import predict
-from core.nets.train import TrainSettings, fit_segmenter
+from core.nets.train import fit_segmenter
 from core.nets.weights import ASSETS, load_network, save_network
 from core.settings import CoatSettings
 
-Reader = Callable[[str], tuple[np.ndarray, np.ndarray]]
 Say = Callable[[str], None]
 
-TRAINING = {"polyp": TrainSettings(epochs=70), "phantom": TrainSettings(epochs=40)}
-SIZES = {"polyp": (360, 40, 300, 300), "phantom": (400, 40, 300, 300)}
 VARIANTS = {
     "AT": CoatSettings(objective="at"),
     "COAT": CoatSettings(objective="coat"),
 }
 """Settings of the shipped predictors, chosen on D2 alone; see the cards."""
-
-
-def phantom_parts() -> Parts:
-    """The phantom study's parts: seeds by the thousand, and twelve pictures without a lesion in the pool."""
-    d1, val, d2, pool = SIZES["phantom"]
-    name = "phantom-{}".format
-    return Parts(
-        tuple(name(10_000 + k) for k in range(d1)),
-        tuple(name(15_000 + k) for k in range(val)),
-        tuple(name(20_000 + k) for k in range(d2)),
-        (*(name(30_000 + k) for k in range(pool)), *(f"empty-{39_000 + k}" for k in range(12))),
-    )
-
-
-def source(name: str, data: Path | None, seed: int = 0) -> tuple[Parts, Reader]:
-    """Parts and reader of a study.
-
-    Args:
-        name: `"phantom"` or `"polyp"`.
-        data: Folder of the real data set; unused for phantoms.
-        seed: Draw of the parts.
-
-    Raises:
-        DataAbsent: The folder does not hold the set.
-        ValueError: No folder was given for real data.
-    """
-    if name == "phantom":
-        return phantom_parts(), draw_named
-    if data is None:
-        raise ValueError(f"The study {name!r} is made from real images: give their folder with --data.")
-    from core.data.folders import list_pairs
-
-    pairs = {p.name: p for p in list_pairs(data)}
-    known = ASSETS / "splits" / f"{name}.json"
-    if known.exists():
-        return Parts.load(known), lambda key: pairs[key].read()
-    codes = np.stack([thumbnail_code(p.read()[0]) for p in pairs.values()])
-    parts = make_parts(list(pairs), SIZES[name], np.random.default_rng(seed), find_twins(list(pairs), codes))
-    return parts, lambda key: pairs[key].read()
 
 
 def tensors_of(names: tuple[str, ...], read: Reader, side: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -151,26 +109,26 @@ def make_study(
     """Make a study, from images to everything in `assets/`.
 
     Args:
-        name: `"phantom"` or `"polyp"`.
+        name: One of `core.lab.sources.NAMES`.
         data: Folder of the real data set.
         work: Folder for the training state; a stopped run goes on from it.
         out: Where the results go, laid out like `assets/`.
         say: Called with a line of progress.
-        epochs: Fewer or more epochs than `TRAINING` says.
+        epochs: Fewer or more epochs than the study's own.
         minutes: Stop training the base network after so many minutes.
         seed: All random acts.
     """
     import time
 
     began = time.time()
-    parts, read = source(name, data, seed)
+    parts, read = source(name, data, seed, out / "splits")
     for folder in ("splits", "weights", "scores"):
         (out / folder).mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)
-    parts.save(out / "splits" / f"{name}.json")
-    spec, weights = SPECS[name], out / "weights" / f"{name}.safetensors"
+    parts.save(out / "splits" / f"{domain_of(name)}.json")
+    spec, weights = spec_of(name), out / "weights" / f"{name}.safetensors"
     if not weights.exists():
-        settings = TRAINING[name] if epochs is None else replace(TRAINING[name], epochs=epochs)
+        settings = training_of(name) if epochs is None else replace(training_of(name), epochs=epochs)
         say(
             f"Training the base network on {len(parts.d1)} images at {spec.side} px, {settings.epochs} epochs."
         )
@@ -212,6 +170,7 @@ def make_study(
                 "study": name,
                 "sizes": {k: len(getattr(parts, k)) for k in ("d1", "d1_val", "d2", "pool")},
                 "side": spec.side,
+                "kind": spec.kind,
                 "encoder": spec.encoder,
                 "pool_dice": round(dice, 4),
                 "validation": facts["validation"],
