@@ -20,11 +20,11 @@ from core.conformal.metrics import Resampled, draw_halves
 from core.data.splits import Parts, refuse_shared
 from core.lab.make import gather
 from core.lab.promise import shipped_members
-from core.lab.sources import source
+from core.lab.sources import NAMES, domain_of, source, spec_of
 from core.lab.study import METHODS, ROWS, Study, shipped_study
 from core.nets.weights import ASSETS, shipped_network
 
-DOMAIN = {"polyp": "kvasir_seg", "phantom": "phantoms"}
+DOMAIN = {"polyp": "kvasir_seg", "phantom": "phantoms", "skin": "ham10000", "fire": "fire"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, help="folder of the real data set; without it phantoms are drawn"
     )
     parser.add_argument(
-        "--study", choices=("phantom", "polyp"), help="polyp when --data is given, else phantom"
+        "--study", choices=NAMES, metavar="NAME", help="polyp when --data is given, else phantom"
     )
     parser.add_argument("--splits", type=int, default=20, help="re-splits of the pool")
     parser.add_argument("--alpha", type=float, default=0.1)
@@ -78,8 +78,8 @@ def row(study: Study, method: str, alpha: float, halves: np.ndarray, crc_area: f
     s = len(halves)
     return {
         "method": method,
-        "domain": DOMAIN[study.name],
-        "model": "unet",
+        "domain": DOMAIN[domain_of(study.name)],
+        "model": spec_of(study.name).kind,
         "alpha": alpha,
         "coverage": float(found.coverage.mean()),
         "coverage_se": float(found.coverage.std(ddof=1) / math.sqrt(s)) if s > 1 else math.nan,
@@ -117,7 +117,7 @@ def fixed(
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure and print."""
     name = args.study or ("polyp" if args.data else "phantom")
-    exact = not args.quick and (name == "phantom" or args.data is not None)
+    exact = not args.quick and (domain_of(name) == "phantom" or args.data is not None)
     study = measured(name, args.data) if exact else shipped_study(name)
     halves = draw_halves(len(study.curves), args.share, args.splits, args.seed)
     crc_area = float(resampled_row(study, "CRC", args.alpha, halves).area.mean())
