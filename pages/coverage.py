@@ -50,9 +50,9 @@ def promise_of_upload(
     """Read, score and calibrate one upload; problems are shown as a sentence."""
     try:
         chosen = uploads.choose_slice(item)
-        return promise(
-            uploads.scored(chosen, model, item.picture.name), chosen.mask, alpha=alpha, seed=seed
-        ), chosen.notes
+        scored = uploads.scored(chosen, model, item.picture.name)
+        uploads.remember(item.id, scored, chosen.mask)
+        return promise(scored, chosen.mask, alpha=alpha, seed=seed), chosen.notes
     except ValueError as problem:
         st.warning(str(problem), icon=":material/broken_image:")
         return None
@@ -168,11 +168,8 @@ def main() -> None:
         headline.header("This file could not be scored; the others are still here.")
     evidence_of_study(model, split, chosen)
     st.subheader("Take it with you")
-    others = [
-        promise(s, None, alpha=alpha, seed=seed)
-        for s in uploads.remembered(mine, model)
-        if not shown or s.name != shown.name
-    ]
+    seen = uploads.remembered([u for u in mine if u.id != chosen], model)
+    others = [promise(scored, mask, alpha=alpha, seed=seed) for scored, mask in seen]
     take_home.show(split, shown, ([shown] if shown and chosen in own else []) + others)
     lesson.show("coverage")
     lesson.formula(FORMULAS)

@@ -118,6 +118,8 @@ def _changed(key: str) -> None:
 def _forget() -> None:
     for key in ("images", "masks"):
         _kept(key).clear()
+    for memory in ("read-uploads", "scored-uploads", "seen-uploads"):
+        st.session_state.pop(memory, None)
 
 
 def _read(files: dict[str, tuple[str, bytes]]) -> tuple[list[Picture], list[str]]:
@@ -243,8 +245,12 @@ def thumbnail_of(upload: Upload) -> np.ndarray:
     return to_rgb(upload.picture, len(upload.picture.pixels) // 2)
 
 
-def remembered(mine: list[Upload], model: str) -> list[Scored]:
-    """What this session has scored of the uploads that are still here, under one model, newest last."""
-    digests = {u.picture.digest for u in mine}
-    memory: OrderedDict[tuple[Any, ...], Scored] = st.session_state.get("scored-uploads", OrderedDict())
-    return [s for key, s in memory.items() if key[0] == model and key[1] in digests]
+def remember(upload_id: str, answer: Scored, mask: np.ndarray | None) -> None:
+    """Keep what was last seen of an upload, for the files that are taken away."""
+    st.session_state.setdefault("seen-uploads", {})[upload_id] = (answer, mask)
+
+
+def remembered(mine: list[Upload], model: str) -> list[tuple[Scored, np.ndarray | None]]:
+    """What was last seen, with masks, of some uploads under one model, in their order."""
+    seen = st.session_state.get("seen-uploads", {})
+    return [seen[u.id] for u in mine if u.id in seen and seen[u.id][0].model == model]

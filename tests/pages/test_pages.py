@@ -187,6 +187,19 @@ def test_a_second_upload_is_shown_when_it_comes() -> None:
     assert "Thresholds of** two.png" in text(app)
 
 
+def test_what_is_taken_home_holds_every_upload_that_was_seen_with_its_mask(monkeypatch) -> None:
+    taken: list[list[tuple[str, bool]]] = []
+    module = importlib.import_module("pages.parts.take_home")
+    monkeypatch.setattr(
+        module, "show", lambda split, shown, mine: taken.append([(p.name, p.coverage is not None) for p in mine])
+    )
+    one, two = draw(99), draw(98)
+    mask = ("one_mask.png", png(one.mask.astype(np.uint8) * 255))
+    app = drop(page("coverage"), [("one.png", png(one.image))], [mask])
+    drop(app, [("one.png", png(one.image)), ("two.png", png(two.image))])
+    assert taken[-1] == [("two.png", False), ("one.png", True)]
+
+
 def test_a_mask_in_the_same_zip_is_a_mask_and_not_an_image() -> None:
     phantom, file = draw(99), io.BytesIO()
     with zipfile.ZipFile(file, "w") as z:
