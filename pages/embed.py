@@ -250,5 +250,7 @@ def endpoint() -> Callable[..., tuple[Any, ...]]:
         return show(found, int(seed), notes)
 
     # the core function takes pixels, this one a file: clients know it as "image"
-    promise.__doc__ = (inspect.getdoc(outline) or "").replace("    rgb:", "    image:", 1)
+    own = "    resize_mask: Scale a mask of another size to the image by nearest pixel; without it such a mask is refused.\n"
+    words = (inspect.getdoc(outline) or "").replace("    rgb:", "    image:", 1)
+    promise.__doc__ = words.replace("    name: What to call the image in the answer.\n", own, 1)
     return promise
