@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from core.conformal.control import subset_flags
 from core.conformal.curves import CoverageCurves
 
 
@@ -99,11 +100,7 @@ def fit_aacrc(
         raise ValueError(f"There are {len(curves)} images and features of shape {tuple(features.shape)}.")
     if not torch.isfinite(features).all():
         raise ValueError("A feature is not a finite number.")
-    chosen = torch.ones(len(curves), dtype=torch.bool)
-    if subset is not None:
-        chosen = torch.zeros(len(curves), dtype=torch.bool)
-        chosen[torch.as_tensor(np.array(subset))] = True
-    index = (chosen & curves.has_lesion).nonzero()[:, 0]
+    index = (subset_flags(len(curves), subset) & curves.has_lesion).nonzero()[:, 0]
     n = len(index)
     level = alpha - (1 - alpha) / n if n else 0.0
     if level <= 0:

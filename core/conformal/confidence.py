@@ -14,7 +14,7 @@ import math
 import numpy as np
 import torch
 
-from core.conformal.control import TOLERANCE, Calibration, ShiftTable, _subset, shift_table
+from core.conformal.control import TOLERANCE, Calibration, ShiftTable, shift_table, subset_flags
 from core.conformal.curves import CoverageCurves
 from core.conformal.words import promised
 
@@ -82,7 +82,7 @@ def calibrate_with_confidence(
     """
     if not 0 < alpha < 1 or not 0 < delta < 1:
         raise ValueError(f"alpha is {alpha} and delta {delta}; both must lie strictly between 0 and 1.")
-    chosen = _subset(len(curves), subset)
+    chosen = subset_flags(len(curves), subset)
     table = shift_table(curves, tau_hat) if table is None else table
     used = chosen & curves.has_lesion
     n, n_empty = int(used.sum()), int((chosen & ~curves.has_lesion).sum())

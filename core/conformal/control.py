@@ -139,7 +139,8 @@ class Calibration:
     guarantee: str
 
 
-def _subset(n: int, subset: np.ndarray | torch.Tensor | None) -> torch.Tensor:
+def subset_flags(n: int, subset: np.ndarray | torch.Tensor | None) -> torch.Tensor:
+    """Images that take part, `(n,)` bool, from flags, indices, or None for all."""
     if subset is None:
         return torch.ones(n, dtype=torch.bool)
     chosen = subset if isinstance(subset, torch.Tensor) else torch.as_tensor(np.array(subset))
@@ -175,7 +176,7 @@ def calibrate(
         ValueError: alpha outside (0, 1), or thresholds that do not fit the images.
     """
     tau_hat = _checked(curves, tau_hat)
-    chosen = _subset(len(curves), subset)
+    chosen = subset_flags(len(curves), subset)
     used = chosen & curves.has_lesion
     n = int(used.sum())
     target = crc_target(n, alpha) - TOLERANCE

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from core.conformal.control import Calibration, ShiftTable, _subset, calibrate, shift_table
+from core.conformal.control import Calibration, ShiftTable, calibrate, shift_table, subset_flags
 from core.conformal.curves import CoverageCurves
 from core.conformal.words import promised
 
@@ -67,7 +67,7 @@ def calibrate_groups(
     """
     if len(groups) != len(curves):
         raise ValueError(f"There are {len(curves)} images and {len(groups)} group names.")
-    chosen = _subset(len(curves), subset)
+    chosen = subset_flags(len(curves), subset)
     names = np.array([str(g) for g in groups])
     present = sorted(set(names[chosen.numpy()]))
     if not present:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from core.conformal.control import ShiftTable, _subset, shift_table
+from core.conformal.control import ShiftTable, shift_table, subset_flags
 from core.conformal.curves import CoverageCurves
 from core.conformal.draws import calibrate_and_test_many, calibrate_many
 
@@ -75,7 +75,7 @@ def evaluate(
     Raises:
         ValueError: No test image has a lesion.
     """
-    chosen = _subset(len(curves), subset)
+    chosen = subset_flags(len(curves), subset)
     full, empty = chosen & curves.has_lesion, chosen & ~curves.has_lesion
     n = int(full.sum())
     if n == 0:
@@ -218,7 +218,7 @@ def shift_for_area(
         area: Wanted mean share of the image, in [0, 1].
         subset: Images that count.
     """
-    chosen = _subset(len(curves), subset) & curves.has_lesion
+    chosen = subset_flags(len(curves), subset) & curves.has_lesion
     tau_hat = torch.as_tensor(tau_hat).float()
     low = float(tau_hat.min()) - float(curves.pixels.value.max()) - 1.0
     high = float(tau_hat.max()) - float(curves.pixels.value.min()) + 1.0

@@ -27,7 +27,7 @@ from core.data.splits import content_hash
 from core.images.grid import mask_to_grid, mask_to_square, to_grid, to_square
 from core.lab.cards import write_cards
 from core.lab.sources import Reader, domain_of, source, spec_of, training_of
-from core.nets.build import build, initialise
+from core.nets.build import best_device, build, initialise
 from core.nets.predict import predict
 from core.nets.train import fit_segmenter
 from core.nets.weights import ASSETS, load_network, save_network
@@ -132,9 +132,8 @@ def make_study(
         say(
             f"Training the base network on {len(parts.d1)} images at {spec.side} px, {settings.epochs} epochs."
         )
-        model = initialise(build(spec), torch.Generator().manual_seed(seed)).to(
-            memory_format=torch.channels_last
-        )
+        model = initialise(build(spec), torch.Generator().manual_seed(seed))
+        model = model.to(best_device()).to(memory_format=torch.channels_last)
         train, val = tensors_of(parts.d1, read, spec.side), tensors_of(parts.d1_val, read, spec.side)
 
         def report(done: int, total: int, now: dict[str, float]) -> None:

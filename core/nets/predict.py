@@ -7,6 +7,7 @@ came along.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -36,6 +37,7 @@ def predict(model: nn.Module, rgb: np.ndarray, side: int) -> torch.Tensor:
     try:
         scores = binary_score(model(square[None].to(device)))[0]
     except torch.OutOfMemoryError:
+        logging.getLogger("plumbline").warning("The accelerator is out of memory; this image is scored on the CPU.")
         torch.cuda.empty_cache()
         scores = binary_score(model.to("cpu")(square[None]))[0]
         model.to(device)

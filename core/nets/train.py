@@ -106,10 +106,11 @@ def segmentation_loss(logits: torch.Tensor, masks: torch.Tensor, dice: float = 0
 def score(model: nn.Module, images: torch.Tensor, masks: torch.Tensor, batch: int = 32) -> dict[str, float]:
     """Mean per-image Dice at probability 0.5 (images with a lesion) and mean cross-entropy, in eval mode."""
     model.eval()
+    device = next(model.parameters()).device
     dice, entropy = [], []
     for i in range(0, len(images), batch):
-        logits = model(images[i : i + batch]).float()
-        truth = masks[i : i + batch]
+        logits = model(images[i : i + batch].to(device)).float()
+        truth = masks[i : i + batch].to(device)
         entropy.append(F.cross_entropy(logits, truth.long(), reduction="none").mean((1, 2)))
         guess = logits[:, 1] > logits[:, 0]
         both = (guess & truth).sum((1, 2)).float()
@@ -166,6 +167,7 @@ def fit_segmenter(
     import time
 
     began = time.monotonic()
+    device = next(model.parameters()).device
     average = {k: v.detach().clone() for k, v in model.state_dict().items()}
     best = {k: v.clone() for k, v in average.items()}
     facts = {"dice": 0.0, "entropy": float("inf"), "epoch": -1.0}
@@ -186,8 +188,8 @@ def fit_segmenter(
             if meta.get("settings") == str(asdict(settings)) and meta.get("seed", str(seed)) == str(seed):
                 read = {k: f.get_tensor(k) for k in f.keys()}  # noqa: SIM118  safe_open is no dictionary
                 model.load_state_dict({k[6:]: v for k, v in read.items() if k.startswith("model.")})
-                average = {k[8:]: v for k, v in read.items() if k.startswith("average.")}
-                best = {k[5:]: v for k, v in read.items() if k.startswith("best.")}
+                average = {k[8:]: v.to(device) for k, v in read.items() if k.startswith("average.")}
+                best = {k[5:]: v.to(device) for k, v in read.items() if k.startswith("best.")}
                 start = int(meta["epoch"]) + 1
                 facts = {
                     "dice": float(meta["dice"]),
@@ -219,7 +221,8 @@ def fit_segmenter(
             x, y = augment(images[pick], masks[pick], rng)
             for group in optimiser.param_groups:
                 group["lr"] = _rate(step, total, settings.learning_rate)
-            with torch.autocast("cpu", torch.bfloat16, enabled=settings.bfloat16):
+            x, y = x.to(device), y.to(device)
+            with torch.autocast(device.type, torch.bfloat16, enabled=settings.bfloat16 and device.type != "mps"):
                 logits = model(x.to(memory_format=torch.channels_last))
             heads = logits if isinstance(logits, tuple) else (logits,)  # SINet supervises two maps
             loss = torch.stack([segmentation_loss(head, y, settings.dice) for head in heads]).sum()
