@@ -142,14 +142,21 @@ class CoverageSettings:
 class CoatSettings:
     """How a threshold predictor is fitted (COAT and AT get the same inputs, trunk, ensemble size and budget).
 
-    Temperatures are in logit units: the divisor of (score - threshold) inside the sigmoid of the soft coverage.
+    A temperature is the divisor of (score - threshold) inside the sigmoid of the soft coverage, in the settings' own unit.
     """
 
     objective: str = knob(
         "coat",
-        choices=("coat", "at"),
+        choices=("coat", "at", "at then coat"),
         help="COAT pushes each image's own soft coverage to the target. AT regresses the threshold that would "
-        "have been right.",
+        "have been right. AT then COAT spends the first half of the epochs on AT.",
+    )
+    unit: str = knob(
+        "logit",
+        choices=("logit", "probability"),
+        help="What the temperature divides: distances of logits, or distances of probabilities as in the paper. Only in "
+        "logits can soft coverage reach every target.",
+        label="unit of T",
     )
     miss: str = knob(
         "absolute",
@@ -159,20 +166,18 @@ class CoatSettings:
     )
     temperature_start: float = knob(
         6.0,
-        0.05,
+        0.005,
         20.0,
-        0.05,
-        unit="logits",
+        0.005,
         log=True,
         help="Softness of the first epochs.",
         label="T at the start",
     )
     temperature_end: float = knob(
         1.0,
-        0.05,
+        0.005,
         20.0,
-        0.05,
-        unit="logits",
+        0.005,
         log=True,
         help="Softness of the last epochs.",
         label="T at the end",

@@ -114,7 +114,9 @@ def fit(
     total = settings.members * settings.epochs
     for k in range(settings.members):
         train, held = (folds != k).nonzero()[:, 0], (folds == k).nonzero()[:, 0]
-        model = ThresholdPredictor(picture, rng=torch.Generator().manual_seed(seed * 1009 + k))
+        model = ThresholdPredictor(
+            picture, features=given.features.shape[1], rng=torch.Generator().manual_seed(seed * 1009 + k)
+        )
         model.standardise(given.features[train])
         if start is not None:
             model.load_state_dict(start[k].state_dict())
@@ -128,7 +130,10 @@ def fit(
             t = temperature_at(
                 min(epoch, cooled - 1), cooled, settings.temperature_start, settings.temperature_end
             )
-            loss = _epoch(model, optimiser, given, quantiles, train, settings, t, rng)
+            at = settings.objective == "at" or (
+                settings.objective == "at then coat" and epoch < settings.epochs // 2
+            )
+            loss = _epoch(model, optimiser, given, quantiles, train, settings, None if at else t, rng)
             model.eval()
             with torch.no_grad():
                 held_knots = model(given.select(held))
@@ -159,9 +164,10 @@ def _epoch(
     quantiles: torch.Tensor,
     train: torch.Tensor,
     settings: CoatSettings,
-    temperature: float,
+    temperature: float | None,
     rng: torch.Generator,
 ) -> float:
+    """One pass; a temperature of None is AT's objective."""
     model.train()
     order = train[torch.randperm(len(train), generator=rng)]
     losses = []
@@ -178,8 +184,12 @@ def _epoch(
             1 - settings.dropout
         )
         tau = between_knots(model(one, keep), alpha)
-        if settings.objective == "at":
+        if temperature is None:
             loss = at_loss(tau, _oracle(quantiles[pick], alpha))
+        elif settings.unit == "probability":
+            loss = coat_loss(
+                torch.sigmoid(quantiles[pick]), torch.sigmoid(tau), alpha, temperature, settings.miss
+            )
         else:
             loss = coat_loss(quantiles[pick], tau, alpha, temperature, settings.miss)
         optimiser.zero_grad()

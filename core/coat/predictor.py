@@ -27,16 +27,23 @@ class ThresholdPredictor(nn.Module):
     Args:
         picture: Whether the small picture is seen; without it only the global features are.
         width: Hidden width.
+        features: Number of global features; those of `FEATURE_NAMES` unless a trial brings its own.
         rng: Draws the initial weights; None leaves them as the layers were made (before weights are loaded).
 
     Shapes:
         forward: `PredictorInput` of N images -> `(N, A)` thresholds at `ALPHA_KNOTS`, rising along A.
     """
 
-    def __init__(self, picture: bool = True, width: int = 48, rng: torch.Generator | None = None) -> None:
+    def __init__(
+        self,
+        picture: bool = True,
+        width: int = 48,
+        features: int = len(FEATURE_NAMES),
+        rng: torch.Generator | None = None,
+    ) -> None:
         super().__init__()
         self.picture = picture
-        f = len(FEATURE_NAMES)
+        f = features
         self.mean: torch.Tensor
         self.scale: torch.Tensor
         self.register_buffer("mean", torch.zeros(f))

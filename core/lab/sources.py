@@ -33,7 +33,8 @@ SIZES = {"polyp": (360, 40, 300, 300), "phantom": (400, 40, 300, 300), "skin": (
 FIRE_BLOCKS = (6, 1, 4, 6)
 """Blocks (videos) in D1, D1's validation part, D2 and the pool."""
 
-EPOCHS = {"polyp": 70, "phantom": 40, "skin": 50, "fire": 60}
+EPOCHS = {"polyp": 70, "phantom": 40, "skin": 30, "skin-pspnet": 50, "fire": 60}
+"""Epochs of a study's base network; its domain's where it has no line of its own."""
 
 _NETS = {
     "unet": Spec(side=128),
@@ -62,7 +63,7 @@ def spec_of(name: str) -> Spec:
 
 def training_of(name: str) -> TrainSettings:
     """How a study's base network is trained."""
-    return TrainSettings(epochs=EPOCHS[domain_of(name)])
+    return TrainSettings(epochs=EPOCHS.get(name, EPOCHS[domain_of(name)]))
 
 
 def source(name: str, data: Path | None, seed: int = 0, splits: Path | None = None) -> tuple[Parts, Reader]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -90,12 +92,32 @@ def test_a_fit_is_repeatable_and_owes_nothing_to_the_global_generator() -> None:
     assert not torch.equal(first.out_of_fold, fit(given, quantiles, QUICK, 2).out_of_fold)
 
 
-@pytest.mark.parametrize("objective", ["coat", "at"])
-def test_fitting_helps_where_the_picture_tells_what_the_plug_in_cannot_know(objective: str) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        CoatSettings(objective="coat"),
+        CoatSettings(objective="at"),
+        CoatSettings(objective="at then coat"),
+        CoatSettings(unit="probability", temperature_start=0.25, temperature_end=0.25),
+    ],
+)
+def test_fitting_helps_where_the_picture_tells_what_the_plug_in_cannot_know(settings: CoatSettings) -> None:
     given, quantiles, _, _ = toy(60)
-    fitted = fit(given, quantiles, CoatSettings(objective=objective, epochs=40, members=2, batch=16), 0)
+    fitted = fit(given, quantiles, replace(settings, epochs=40, members=2, batch=16), 0)
     assert fitted.gap < shifted_gap(quantiles, torch.zeros_like(given.plug_in))  # one constant for all: CRC
     assert len(fitted.members) == 2 and not any(m.training for m in fitted.members)
+
+
+def test_at_then_coat_is_at_until_half_of_the_epochs_are_spent() -> None:
+    given, quantiles, _, _ = toy()
+
+    def losses(objective: str) -> list[float]:
+        settings = replace(QUICK, objective=objective, members=2, temperature_start=1.0)
+        return [row["loss"] for row in fit(given, quantiles, settings, 0).history if row["member"] == 0]
+
+    both, at = losses("at then coat"), losses("at")
+    assert both[:2] == at[:2]
+    assert both[2:] != at[2:]
 
 
 def test_steps_are_reported_and_a_raised_stop_ends_the_fit() -> None:
