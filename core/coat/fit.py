@@ -47,9 +47,16 @@ def hard_coverage(quantiles: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
     return 1 - torch.searchsorted(quantiles.contiguous(), tau.contiguous(), right=False).float() / q
 
 
-def shifted_gap(
-    quantiles: torch.Tensor, knots: torch.Tensor, alphas: Sequence[float] = (0.05, 0.1, 0.2, 0.3)
-) -> float:
+ALPHAS = (0.05, 0.1, 0.2, 0.3)
+"""Levels at which a predictor for every alpha is judged."""
+
+
+def levels_of(settings: CoatSettings) -> tuple[float, ...]:
+    """Levels at which a fit is judged: `ALPHAS`, or the one level that it was fitted at."""
+    return ALPHAS if settings.low_alpha < settings.high_alpha else (settings.low_alpha,)
+
+
+def shifted_gap(quantiles: torch.Tensor, knots: torch.Tensor, alphas: Sequence[float] = ALPHAS) -> float:
     """Mean gap over alphas after the common shift at which mean coverage is 1 - alpha.
 
     Args:
@@ -137,7 +144,7 @@ def fit(
             model.eval()
             with torch.no_grad():
                 held_knots = model(given.select(held))
-            gap = shifted_gap(quantiles[held], held_knots)
+            gap = shifted_gap(quantiles[held], held_knots, levels_of(settings))
             history.append(
                 {"member": float(k), "epoch": float(epoch), "temperature": t, "loss": loss, "gap": gap}
             )
@@ -154,7 +161,8 @@ def fit(
         with torch.no_grad():
             out[held] = model(given.select(held))
         members.append(model)
-    return Fitted(tuple(members), out, shifted_gap(quantiles, out), tuple(history), settings)
+    gap = shifted_gap(quantiles, out, levels_of(settings))
+    return Fitted(tuple(members), out, gap, tuple(history), settings)
 
 
 def _epoch(

@@ -16,6 +16,9 @@ from core.conformal.curves import CoverageCurves
 
 UNITS = ("logit", "probability")
 
+SILENT = 0.01
+"""An image is silent when less than this share of its lesion moves with the threshold: its gradient is below 1 % of 1/(4T)."""
+
 
 def _checked(unit: str, temperature: float) -> None:
     if unit not in UNITS:
@@ -97,21 +100,6 @@ def _mean(curves: CoverageCurves, value: torch.Tensor) -> torch.Tensor:
     return torch.where(curves.has_lesion, total / curves.lesion_size.clamp(min=1), torch.nan)
 
 
-def expected_soft_coverage(
-    logits: torch.Tensor, tau: float, temperature: float, unit: str = "logit"
-) -> float:
-    """The soft coverage that the model itself expects, sum p soft / sum p over all pixels: what is left to ask without a mask.
-
-    Args:
-        logits: Scores of one image, any shape.
-        tau: Threshold in logits.
-        temperature: T > 0 in the unit.
-        unit: `"logit"` or `"probability"`.
-    """
-    p = torch.sigmoid(logits.double())
-    return float((p * soft_mask(logits, tau, temperature, unit)).sum() / p.sum())
-
-
 def ceiling(temperature: float, unit: str = "probability") -> float:
     """Highest soft coverage that any threshold can give any image: sigmoid(1/T) in probabilities, 1 in logits."""
     _checked(unit, temperature)
@@ -132,3 +120,44 @@ def highest_temperature(alpha: float) -> float:
 def unreachable(temperature: float, alpha: float, unit: str = "probability") -> bool:
     """Whether no threshold reaches the target 1 - alpha at this T."""
     return ceiling(temperature, unit) < 1 - alpha
+
+
+def silent_share(
+    curves: CoverageCurves,
+    tau: torch.Tensor,
+    temperature: float,
+    unit: str = "logit",
+    below: float = SILENT,
+) -> float:
+    """Share of the images with a lesion in which less than `below` of the lesion moves with the threshold."""
+    return float((speaking(curves, tau, temperature, unit)[curves.has_lesion] < below).double().mean())
+
+
+def quiet_temperature(
+    curves: CoverageCurves,
+    tau: torch.Tensor,
+    unit: str = "logit",
+    low: float = 1e-3,
+    high: float = 30.0,
+    steps: int = 18,
+) -> float:
+    """The T below which the gradient is gone in most images: at least half of them are silent. Bisection on log T.
+
+    Args:
+        curves: N images.
+        tau: `(N,)` thresholds in logits at which a fit starts.
+        unit: `"logit"` or `"probability"`.
+        low: Returned when even there most images speak.
+        high: Returned when even there most are silent.
+        steps: Halvings.
+    """
+    if silent_share(curves, tau, low, unit) < 0.5:
+        return low
+    a, b = math.log(low), math.log(high)
+    for _ in range(steps):
+        middle = (a + b) / 2
+        if silent_share(curves, tau, math.exp(middle), unit) >= 0.5:
+            a = middle
+        else:
+            b = middle
+    return math.exp(b)

@@ -1,8 +1,8 @@
 """The list of temperatures that COAT is fitted at, the fit of one of them, and the choice among them on D2.
 
-The paper's ablation holds T fixed and repeats the fit; beside it stands the shipped predictor, whose T falls while it learns
-(METHODS 1.5). Everything but T and its unit is the shipped settings, so that a difference is T's. The choice sees out-of-fold
-gaps on D2 and nothing of the pool. Nothing here reads a file or calibrates.
+The paper's ablation holds T fixed and repeats the fit (METHODS 1.5); beside it stand a T that falls while COAT learns, and the shipped
+predictor. Budget and all else are the shipped settings, but every variant starts from nothing: with a warm start from AT a bad T would
+hide behind it. The choice sees out-of-fold gaps on D2 and nothing of the pool. Nothing here reads a file or calibrates.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from core.coat.features import PredictorInput
 from core.coat.fit import Fitted, OnStep, fit, shifted_gap
 from core.settings import CoatSettings
 
-ANNEALED = "annealed"
-"""Name of the shipped predictor among the variants: its T falls while it learns."""
+SHIPPED = "shipped"
+"""Name of the shipped predictor among the variants."""
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3)
 """Levels of the out-of-fold gap, the same as in the fit's own."""
@@ -38,6 +38,11 @@ class Variant:
     end: float
 
     @property
+    def falls(self) -> bool:
+        """Whether T falls while COAT learns."""
+        return self.start != self.end
+
+    @property
     def name(self) -> str:
         """Its key in files: `"logit 0.25"`, `"probability 0.05"`, or `"logit 6 to 1"` where T falls."""
         span = f"{self.start:g}" if self.start == self.end else f"{self.start:g} to {self.end:g}"
@@ -53,14 +58,28 @@ VARIANTS = (
     *(fixed("logit", t) for t in (1.0, 0.25, 4.0)),
     fixed("probability", 0.05),
     *(fixed("logit", t) for t in (2.0, 0.5, 8.0)),
+    Variant("logit", 6.0, 1.0),
     *(fixed("probability", t) for t in (0.02, 0.1, 0.25)),
 )
-"""The fixed grid, the coarse steps first: a recording that is stopped early has still seen the whole range."""
+"""The fixed grid and one T that falls, the coarse steps first: a recording that is stopped early has still seen the whole range."""
+
+
+TEMPERATURES = {
+    "logit": (0.05, 0.07, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0, 16.0),
+    "probability": (0.005, 0.007, 0.01, 0.014, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0),
+}
+"""Where the slider of T stops, in each unit; the fixed grid is among them."""
 
 
 def settings_of(variant: Variant, base: CoatSettings) -> CoatSettings:
-    """The shipped settings with another temperature and unit."""
-    return replace(base, unit=variant.unit, temperature_start=variant.start, temperature_end=variant.end)
+    """The shipped settings with another temperature and unit, and COAT from the first epoch on."""
+    return replace(
+        base,
+        objective="coat",
+        unit=variant.unit,
+        temperature_start=variant.start,
+        temperature_end=variant.end,
+    )
 
 
 def fit_variant(

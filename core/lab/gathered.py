@@ -85,6 +85,8 @@ def quantiles_of(curves: CoverageCurves, points: int = 256) -> torch.Tensor:
     if total is None:
         at = wanted.long().clamp(max=rows.shape[1] - 1)
     else:
-        at = torch.searchsorted(total[:, 1:].contiguous(), (wanted + 0.5).contiguous()).clamp(max=rows.shape[1] - 1)
+        at = torch.searchsorted(total[:, 1:].contiguous(), (wanted + 0.5).contiguous()).clamp(
+            max=rows.shape[1] - 1
+        )
     value = rows.gather(1, at)
     return torch.where(curves.has_lesion[:, None], value, torch.nan)

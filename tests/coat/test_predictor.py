@@ -120,6 +120,15 @@ def test_at_then_coat_is_at_until_half_of_the_epochs_are_spent() -> None:
     assert both[2:] != at[2:]
 
 
+def test_a_predictor_of_one_level_is_judged_at_that_level() -> None:
+    given, quantiles, _, _ = toy()
+    one = fit(given, quantiles, replace(QUICK, low_alpha=0.1, high_alpha=0.1), 0)
+    assert one.gap == pytest.approx(shifted_gap(quantiles, one.out_of_fold, (0.1,)))
+    assert fit(given, quantiles, QUICK, 0).gap == pytest.approx(
+        shifted_gap(quantiles, fit(given, quantiles, QUICK, 0).out_of_fold)
+    )
+
+
 def test_steps_are_reported_and_a_raised_stop_ends_the_fit() -> None:
     given, quantiles, _, _ = toy()
     seen: list[tuple[int, int]] = []
