@@ -116,7 +116,13 @@ def measure(name: str, arguments: Sequence[str]) -> dict[str, Any]:
             json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
         )
         os.replace(part, args.json)
+    if hasattr(module, "record"):
+        module.record(result, args)
     return result
+
+
+def _show_rows(result: dict[str, Any]) -> None:
+    show(result["rows"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -146,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"{name}, on {result['device']}\n")
-    show(result["rows"])
+    getattr(parser_of(name)[1], "show_result", _show_rows)(result)
     figures = {
         key: value
         for key, value in result.items()

@@ -132,8 +132,9 @@ def write(path: Path, found: dict[str, Any]) -> None:
             for r in found["rows"]
         ),
         "",
-        f"Mean gap of the one over the mean gap of the five: {found['gap_ratio']:.3f}. The whole image has a gap of α at area 1, the oracle a gap of",
-        f"about 0. Thresholds out of order somewhere from α = 0.02 to 0.5: {found['crossing_before_shift']} of {found['images']} images before the shift,",
+        f"Mean gap of the one over the mean gap of the five: {found['gap_ratio']:.3f}. The whole image has a gap of α at area 1,",
+        f"the oracle a gap of about 0. Thresholds out of order somewhere from α = 0.02 to 0.5: "
+        f"{found['crossing_before_shift']} of {found['images']} images before the shift,",
         f"{found['crossing_after_shift']} after it.",
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

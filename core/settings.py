@@ -123,10 +123,30 @@ class CoverageSettings:
     )
     model: str = knob(
         "phantom",
-        choices=("phantom", "polyp"),
-        help="Phantom: a small network for the drawn pictures that ship with Plumbline. Polyp: a network trained "
-        "on real colonoscopy frames; it knows nothing else and is no medical device.",
+        choices=(
+            *("phantom", "polyp", "polyp-deeplab", "polyp-pspnet", "polyp-sinet"),
+            *("skin", "skin-deeplab", "skin-pspnet", "skin-sinet"),
+            *("fire", "fire-deeplab", "fire-pspnet", "fire-sinet"),
+        ),
+        help="Which pictures, and which base network scored them. phantom: drawn pictures that ship with Plumbline. polyp, skin "
+        "and fire: real colonoscopy frames, dermoscopy photos and video frames of fires, each with U-Net (the bare name), "
+        "DeepLab v3+, PSPNet or SINet. A network knows its own kind of picture and nothing else, and is no medical device.",
         label="model",
+    )
+    promise: str = knob(
+        "on average",
+        choices=("on average", "with confidence"),
+        help="On average: over draws of the calibration images and of the next image, conformal risk control. With confidence: for nearly "
+        "every draw of the calibration images, however they fell; that marks more.",
+        label="promise",
+    )
+    delta: float = knob(
+        0.1,
+        0.01,
+        0.5,
+        0.01,
+        help="How often the calibration images may mislead: 0.1 promises with a confidence of 90 %. Used by the promise with confidence only.",
+        label="δ, chance of a misleading draw",
     )
     calibration_share: float = knob(
         0.5,
@@ -197,3 +217,111 @@ class CoatSettings:
     low_alpha: float = knob(0.02, 0.001, 0.4, help="Smallest α drawn while fitting.", label="smallest α")
     high_alpha: float = knob(0.5, 0.05, 0.9, help="Largest α drawn while fitting.", label="largest α")
     patience: int = knob(20, 1, 400, 1, unit="epochs", help="Stop a member after so long without gain.")
+
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """What a visitor of the page of T and α chooses. α and seed are those of `CoverageSettings`."""
+
+    unit: str = knob(
+        "logit",
+        choices=("logit", "probability"),
+        help="What T divides. Logits are the network's own scores and have no end; probabilities end at 0 and 1, and with "
+        "them soft coverage has a ceiling. The paper uses probabilities.",
+        label="unit of T",
+    )
+    temperature: float = knob(
+        1.0,
+        0.05,
+        16.0,
+        log=True,
+        unit="logits",
+        help="How soft the threshold is while COAT learns. Large is fog: every pixel counts as half inside. Small is a knife: "
+        "a pixel is in or out, and hardly any of them moves.",
+        label="T, how soft the knife is",
+    )
+    temperature_of_probability: float = knob(
+        0.05,
+        0.005,
+        1.0,
+        log=True,
+        help="The same in probabilities, where distances lie between 0 and 1.",
+        label="T, how soft the knife is",
+    )
+    around: str = knob(
+        "COAT",
+        choices=("COAT", "CRC", "plug-in", "AT"),
+        help="Whose threshold for this image the knife is laid at, after calibration.",
+        label="threshold of",
+    )
+    draws: int = knob(
+        20,
+        1,
+        1000,
+        1,
+        help="Redrawn halves of the pool over which gap, coverage and area are averaged.",
+    )
+    schedule: str = knob(
+        "stays",
+        choices=("stays", "falls"),
+        help="Whether T stays where it is while COAT learns, or falls to it from four times as much.",
+        label="T while it learns",
+    )
+    miss: str = knob(
+        "absolute",
+        choices=("absolute", "squared"),
+        help="How COAT counts an image's distance from the target coverage.",
+        label="how a miss counts",
+    )
+
+
+@dataclass(frozen=True)
+class OwnSettings:
+    """What a person chooses who brings score maps of a model of their own. α and seed are those of `CoverageSettings`."""
+
+    alpha: float = knob(
+        0.1,
+        0.01,
+        0.5,
+        0.01,
+        help="The share of a lesion that may be missed, on average. 0.1 promises that 90 % is inside.",
+        label="α, share that may be missed",
+    )
+    seed: int = knob(0, 0, 9999, 1, help="Which images calibrate and which are tested.", label="seed")
+    promise: str = knob(
+        "on average",
+        choices=("on average", "with confidence"),
+        help="On average: over draws of the calibration images and of the next image. With confidence: for nearly every draw of the calibration "
+        "images, however they fell; that marks more and needs more images.",
+        label="promise",
+    )
+    delta: float = knob(
+        0.1,
+        0.01,
+        0.5,
+        0.01,
+        help="How often the calibration images may mislead. Used by the promise with confidence only.",
+        label="δ, chance of a misleading draw",
+    )
+    train: str = knob(
+        "from 100 images on",
+        choices=("from 100 images on", "never"),
+        help="Whether AT and COAT are trained on a share of your images; those images calibrate and test nothing.",
+        label="train AT and COAT",
+    )
+    training_share: float = knob(
+        1 / 3,
+        0.1,
+        0.6,
+        0.01,
+        help="Share of your images that trains AT and COAT, where they are trained.",
+        label="share that trains",
+    )
+    calibration_share: float = knob(
+        0.5,
+        0.1,
+        0.9,
+        0.05,
+        help="How much of the other images calibrates; the rest is tested.",
+        label="share that calibrates",
+    )

@@ -4,58 +4,24 @@ each costs.
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.coat.objectives import coat_loss
 from core.coat.thresholds import plug_in_of_sorted
+from core.conformal.aacrc import fit_aacrc
+from core.conformal.confidence import calibrate_with_confidence
 from core.conformal.control import calibrate
+from core.conformal.groups import calibrate_groups
+from core.conformal.nested import nested_thresholds
 from core.conformal.words import percent
-from core.lab.pool import curve_of_pool_image, numbers_of
-from core.lab.promise import POLYP_WARNING, Promise, promise
-from core.lab.study import Split, hardest
+from core.lab.domains import words_of
+from core.lab.pool import numbers_of
+from core.lab.promise import Promise, promise
+from core.lab.study import Split
 from core.lab.take_away import probability
 from core.lab.words import Numbers, coverage_headline
-from pages.components.gallery import gallery
-from pages.components.picture import picture
-from pages.parts import evidence, lesson, shelf, take_home, uploads
-
-SAMPLES = 12
-VIEWS = ("drag a threshold", "compare CRC with COAT")
-
-
-def samples(model: str, seed: int, chosen: str) -> list[dict[str, object]]:
-    """Thumbnails of the hardest test images under CRC at the default α, and the chosen one if it is another."""
-    split = shelf.split(model, shelf.KNOBS["alpha"].default, seed)
-    names, coverage = split.study.curves.names, split.coverage("CRC")
-    ids = [names[i] for i in hardest(split, "CRC", SAMPLES)]
-    if chosen in names and chosen not in ids:
-        ids.insert(0, chosen)
-    items = []
-    for name in ids:
-        found = shelf.pool_image(model, name)
-        if found is not None:
-            share = coverage[names.index(name)]
-            badge = None if np.isnan(share) else percent(float(share))
-            items.append(
-                {"id": name, "image": found[0], "caption": name.replace("phantom-", "no. "), "badge": badge}
-            )
-    return items
-
-
-def promise_of_upload(
-    item: uploads.Upload, model: str, alpha: float, seed: int
-) -> tuple[Promise, list[str]] | None:
-    """Read, score and calibrate one upload; problems are shown as a sentence."""
-    try:
-        chosen = uploads.choose_slice(item)
-        scored = uploads.scored(chosen, model, item.picture.name)
-        uploads.remember(item.id, scored, chosen.mask)
-        return promise(scored, chosen.mask, alpha=alpha, seed=seed), chosen.notes
-    except ValueError as problem:
-        st.warning(str(problem), icon=":material/broken_image:")
-        return None
+from pages.parts import choices, evidence, lesson, questions, shelf, stage, take_home, uploads
 
 
 def metrics(p: Numbers, cells: list[DeltaGenerator]) -> None:
@@ -95,34 +61,15 @@ def promised(p: Promise) -> None:
     for sentence in p.sentences:
         st.markdown(sentence)
     st.caption(
-        "CRC and COAT make the same promise. COAT differs in who pays for it: it aims at each single image, and no theorem promises that it succeeds."
+        "All methods with a threshold make the same promise. COAT differs in who pays for it: it aims at each single image, and no theorem "
+        "promises that it succeeds."
     )
     for note in p.notes:
         st.info(note, icon=":material/info:")
 
 
-def without_picture(split: Split, i: int) -> None:
-    """A pool image whose picture is not on this server: its scores and its curve."""
-    from core.figures.curve import coverage_curve, score_histogram
-
-    curves = split.study.curves
-    marks = {m: float(split.tau(m)[i]) for m in ("CRC", "plug-in", "COAT")}
-    grid, covered, area, edges, lesion, rest = curve_of_pool_image(split.study, i, tuple(marks.values()))
-    variable = shelf.DATA_FOLDER.format(split.study.name.upper())
-    st.caption(
-        f"Image {curves.names[i]} of the {split.study.name} study, {int(curves.lesion_size[i]):,} lesion pixels. No real "
-        "picture ships with Plumbline: this is what its score table knows of it. To see it, start the server with "
-        f"{variable} set to the folder of the data set (it must hold images/ and masks/)."
-    )
-    left, right = st.columns(2, gap="medium")
-    left.altair_chart(score_histogram(edges, lesion, rest, marks), width="stretch", key="scores-of-one")
-    right.altair_chart(
-        coverage_curve(grid, covered, area, marks, split.alpha), width="stretch", key="curve-of-one"
-    )
-
-
-def evidence_of_study(model: str, split: Split, chosen: str) -> None:
-    """Charts and tables of the whole study."""
+def evidence_of_study(model: str, split: Split, chosen: str, shown: Promise | None) -> None:
+    """Charts and tables of the whole study, and the questions that follow."""
     e = split.evaluations["CRC"]
     none = f" ({e.n_empty} more have none)" if e.n_empty else ""
     st.subheader(f"All {e.n} test images with a lesion{none}")
@@ -136,6 +83,7 @@ def evidence_of_study(model: str, split: Split, chosen: str) -> None:
     st.subheader("The methods side by side")
     evidence.table(split)
     evidence.trade_and_spread(model, split)
+    questions.show(split, chosen, shown)
 
 
 def main() -> None:
@@ -145,16 +93,22 @@ def main() -> None:
     slider, *cells = st.columns([5, 4, 4, 4], gap="medium", vertical_alignment="center")
     with slider:
         alpha = shelf.alpha_slider()
-    split = shelf.split(model, alpha, seed)
     place = st.container()
+    controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    view = controls.container(width="content")
+    with controls:
+        delta = choices.promise_switch()
+    split = shelf.split(model, alpha, seed, delta)
     drop_zone = st.container()
     with drop_zone:
         mine = uploads.drop_here()
     own = {u.id: u for u in mine}
     with place:
-        chosen, shown, notes = look(model, seed, split, mine)
+        chosen, shown, notes = stage.look(split, mine)
     names = split.study.curves.names
     if shown:
+        with view:
+            stage.view_switch()
         headline.header(coverage_headline(shown))
         metrics(shown, cells)
         below(shown, notes, chosen, own, split)
@@ -163,96 +117,27 @@ def main() -> None:
         headline.header(coverage_headline(numbers))
         metrics(numbers, cells)
         st.markdown(f"**What is promised, and what it assumes.** {split.calibrations['CRC'].guarantee}")
-        st.info(POLYP_WARNING, icon=":material/info:")
+        st.info(words_of(model).warning, icon=":material/info:")
     else:
         headline.header("This file could not be scored; the others are still here.")
-    evidence_of_study(model, split, chosen)
+    evidence_of_study(model, split, chosen, shown)
     st.subheader("Take it with you")
     seen = uploads.remembered([u for u in mine if u.id != chosen], model)
-    others = [promise(scored, mask, alpha=alpha, seed=seed) for scored, mask in seen]
+    others = [promise(scored, mask, alpha=alpha, seed=seed, delta=delta) for scored, mask in seen]
     take_home.show(split, shown, ([shown] if shown and chosen in own else []) + others)
     lesson.show("coverage")
     lesson.formula(FORMULAS)
-    lesson.code([calibrate, coat_loss, plug_in_of_sorted])
-
-
-def look(
-    model: str, seed: int, split: Split, mine: list[uploads.Upload]
-) -> tuple[str, Promise | None, list[str]]:
-    """Gallery and picture. Returns what is looked at (an upload's id or a pool image's name), its promise and notes."""
-    names = split.study.curves.names
-    own = {u.id: u for u in mine}
-    jump = st.session_state.pop("wanted", None)
-    fresh = [u for u in own if u not in st.session_state.get("known-uploads", ())]
-    st.session_state["known-uploads"] = list(own)
-    if fresh:
-        jump = fresh[0]
-    here = jump or st.session_state.get("looking") or st.query_params.get("sample", "")
-    items = [
-        {"id": u.id, "image": uploads.thumbnail_of(u), "caption": u.picture.name, "badge": "yours"}
-        for u in mine
-    ]
-    items += samples(model, seed, here)
-    known = [str(item["id"]) for item in items]
-    if not items:  # a real study whose pictures are not here, and nothing uploaded
-        chosen = here if here in names else names[int(hardest(split, "CRC", 1)[0])]
-        st.session_state["looking"] = chosen
-        return chosen, *show(chosen, own, split, seed)
-    strip, stage = st.columns([1, 6], gap="medium")
-    with strip:
-        before = st.session_state.get("gallery-last")
-        first = here if here in known else before if before in known else known[0]
-        chosen = clicked = gallery(items, str(first), key=f"gallery-{model}", label="Images", height=440)
-    st.session_state["gallery-last"] = clicked
-    if here in names and here not in known and clicked == before:
-        chosen = (
-            here  # a dot of the strip chart whose picture is not here; it stays until a thumbnail is clicked
-        )
-    st.session_state["looking"] = chosen
-    with stage:
-        return chosen, *show(chosen, own, split, seed)
-
-
-def show(
-    chosen: str, own: dict[str, uploads.Upload], split: Split, seed: int
-) -> tuple[Promise | None, list[str]]:
-    """The picture of what is looked at, or what is known of an image that this server cannot show."""
-    model, alpha = split.study.name, split.alpha
-    if chosen in own:
-        st.query_params.pop("sample", None)  # an upload is in no address
-        made = promise_of_upload(own[chosen], model, alpha, seed)
-        if made is None:
-            return None, []
-        shown, notes = made
-    else:
-        shelf.in_address("sample", chosen)
-        scored, found = shelf.scored_pool_image(model, chosen), shelf.pool_image(model, chosen)
-        if scored is None or found is None:
-            without_picture(split, split.study.curves.names.index(chosen))
-            return None, []
-        shown, notes = promise(scored, found[1], alpha=alpha, seed=seed), []
-    compare = st.session_state.get("view") == VIEWS[1]
-    picture(
-        shown.image,
-        shown.logits,
-        shown.tau,
-        mask=shown.mask,
-        alpha=alpha,
-        mode="wipe" if compare else "threshold",
-        oracle=shown.oracle_tau,
-        alt=f"{shown.name} with the outlines of CRC and COAT",
-        height=440,
-        key="wipe-picture" if compare else "picture",
+    lesson.code(
+        [
+            calibrate,
+            coat_loss,
+            plug_in_of_sorted,
+            fit_aacrc,
+            calibrate_groups,
+            calibrate_with_confidence,
+            nested_thresholds,
+        ]
     )
-    st.segmented_control(
-        "What the handle does",
-        VIEWS,
-        default=VIEWS[0],
-        required=True,
-        key="view",
-        label_visibility="collapsed",
-    )
-    return shown, notes
 
 
 def below(
@@ -297,6 +182,19 @@ FORMULAS = [
     (
         "COAT learns its threshold by pushing each image's soft coverage to the target:",
         r"\Big|\frac1{m_i}\sum_{j\in Y_i}\sigma\!\Big(\frac{s_{ij}-\hat\tau_i}{T}\Big)-(1-\alpha)\Big|\ \to\ \min",
+    ),
+    (
+        "AA-CRC's threshold is linear in features Φ of the image, and at its best the miss is right on average along each of them:",
+        r"\hat\tau_i=\theta\cdot\Phi_i,\qquad \sum_{i}\big(1-\mathrm{TPR}_i-\alpha'\big)\,\Phi_i=0",
+    ),
+    (
+        "With confidence 1 − δ: the observed miss R must be so small that a true miss above α would show it by chance only; the smaller "
+        "of two bounds, Hoeffding's and Bentkus', is that chance.",
+        r"\min\Big(e^{-n\,h(R,\alpha)},\ e\,P\big(\mathrm{Bin}(n,\alpha)\le\lceil nR\rceil\big)\Big)\ \le\ \delta",
+    ),
+    (
+        "Thresholds of all α that nest:",
+        r"\tau''_i(\alpha)=\min_{\alpha'\ge\alpha}\tau'_i(\alpha')",
     ),
 ]
 

@@ -32,6 +32,7 @@ LOG = logging.getLogger("plumbline")
 
 PATH = "/gradio"
 PATIENCE = 10.0  # seconds after the start in which the first Streamlit page has the processor to itself
+FEW = 6  # choices that still stand side by side
 KEEP = 600  # seconds that an upload or a picture stays in Gradio's folder
 
 PRIVACY = (
@@ -39,7 +40,10 @@ PRIVACY = (
     f"about {KEEP // 60} minutes, and the folder is deleted when the server stops. Nothing is logged or sent elsewhere, and no "
     "usage data is collected."
 )
-WARNING = "This is a teaching tool, not a medical device. The polyp model knows colonoscopy frames and nothing else."
+WARNING = (
+    "This is a teaching tool, not a medical device. Each model knows its own kind of picture (drawn pictures, colonoscopy frames, dermoscopy "
+    "photos, or frames of a few fires) and nothing else."
+)
 
 
 class Embed:
@@ -148,11 +152,13 @@ def control(knob: Knob, **extra: Any) -> Component:
         **extra: Passed to the control.
 
     Returns:
-        A radio for choices, a slider for a range, a number field where the range is open or logarithmic.
+        A radio for a few choices and a list for many, a slider for a range, a number field where the range is open or logarithmic.
     """
     import gradio as gr
 
     words: dict[str, Any] = {"label": knob.label, "info": knob.help, "value": knob.default, **extra}
+    if len(knob.choices) > FEW:
+        return gr.Dropdown(**{"choices": list(knob.choices), **words})
     if knob.choices:
         return gr.Radio(list(knob.choices), **words)
     if knob.low is None or knob.high is None or knob.log:
@@ -164,7 +170,11 @@ def build() -> Blocks:
     """Lay out the page."""
     import gradio as gr
 
+    from core.lab.domains import title_of
+    from core.lab.promise import models
+
     table = knobs(CoverageSettings)
+    studies = [(title_of(m), m) for m in models()]
     predict = endpoint()
     with gr.Blocks(
         title="Plumbline: one image, one promise", analytics_enabled=False, delete_cache=(60, KEEP)
@@ -178,7 +188,7 @@ def build() -> Blocks:
                 with gr.Row():
                     image = gr.File(label="Image", type="filepath", height=150, min_width=140)
                     mask = gr.File(label="Mask (optional)", type="filepath", height=150, min_width=140)
-                model = control(table["model"])
+                model = control(table["model"], choices=studies)
                 alpha = control(table["alpha"])
                 with gr.Accordion("More", open=False):
                     seed = control(table["seed"])

@@ -1,10 +1,10 @@
-"""The row above every page: study and model, seed with *Resample*, *Copy link*, and the device.
+"""The row above every page: study as domain and base network, seed with *Resample*, *Copy link*, and the device.
 
 The last two live in the browser: copying needs its clipboard, and the device is asked for over HTTP (`DEVICE_PATH`, answered
 by app.py), because finding it out needs a slow import and a rerun on a timer could collide with a person's click.
 
-What it is not: state of its own. The two values live in the address under "model" and "seed", and every page reads them
-with `st.session_state`.
+What it is not: state of its own. Study and seed live in the address under "model" and "seed"; every page reads them through
+`pages.parts.choices`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.settings import CoverageSettings, knobs
+from pages.parts import choices
 
 _KNOBS = knobs(CoverageSettings)
 
@@ -75,17 +76,7 @@ export default function ({ parentElement, data }) {
 def show() -> None:
     """Draw the row. Call it once, above the page."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
-        model = _KNOBS["model"]
-        st.markdown("Study", help=model.help, width="content")
-        st.segmented_control(
-            "Study and model",
-            model.choices,
-            default=model.default,
-            required=True,
-            key="model",
-            bind="query-params",
-            label_visibility="collapsed",
-        )
+        choices.study_choosers()
         seed = _KNOBS["seed"]
         st.markdown("Seed", help=seed.help, width="content")
         st.number_input(
@@ -98,7 +89,7 @@ def show() -> None:
             key="seed",
             bind="query-params",
             label_visibility="collapsed",
-            width=100,
+            width=80,
         )
         st.button(
             "Resample",

@@ -23,6 +23,20 @@ PAGES = [
         "target",
         "Where does the threshold go for your image? COAT beside CRC.",
     ),
+    (
+        "sweep.py",
+        "Sweep",
+        "sweep",
+        "tune",
+        "How soft may the knife be? The temperature at which COAT learns.",
+    ),
+    (
+        "own_data.py",
+        "Own data",
+        "own-data",
+        "upload_file",
+        "Your model, your promise: bring score maps with masks.",
+    ),
 ]
 
 st.set_page_config(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.conformal.control import calibrate
 from core.conformal.words import percent, promised
+from core.lab.domains import title_of, words_of
 from core.lab.promise import Promise, promise
 from core.lab.study import Split, hardest, shipped_study
 from core.lab.words import area_ratio, spread_sentence, start_headline
@@ -71,7 +72,7 @@ def first_screen(split: Split, name: str, p: Promise) -> None:
             mask=p.mask,
             alpha=p.alpha,
             mode="wipe",
-            alt=f"Endoscopy picture {name}: left of the handle what CRC marks, right of it what COAT marks",
+            alt=f"{words_of(split.study.name).picture.capitalize()}, {name}: left of the handle what CRC marks, right of it what COAT marks",
             height=430,
             key="wipe",
         )
@@ -108,9 +109,7 @@ def first_screen(split: Split, name: str, p: Promise) -> None:
         chosen, _ = shelf.model_and_seed()
         legend += " The picture is drawn, not taken: a phantom whose lesion is known exactly."
         if chosen != "phantom":
-            legend += (
-                f" The pictures of the {chosen} study do not ship; its numbers are on the Coverage page."
-            )
+            legend += f" The pictures of the study *{title_of(chosen)}* do not ship; its numbers are on the Coverage page."
     st.caption(legend)
 
 
@@ -184,6 +183,8 @@ GLOSSARY = {
     "exchangeable, drawn alike": "The assumption behind every promise here: the next image could as well have been one of the calibration images.",
     "CRC": "Conformal risk control: one threshold for all images (Angelopoulos and others, 2024).",
     "plug-in": "The threshold at which the network itself expects the wanted coverage. No training.",
+    "AA-CRC": "A threshold that is a linear rule of what a network says of the image. One half of the calibration set sets the rule, the "
+    "other shifts it.",
     "AT": "Adaptive thresholding: a predictor of the threshold that would have been right.",
     "COAT": "Conditional optimisation for adaptive thresholding: a predictor trained on coverage itself.",
     "gap": "Mean distance of single images from the target. Marking everything gives a gap of exactly α: look at the area too.",

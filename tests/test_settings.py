@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from core.settings import CoatSettings, CoverageSettings, Knob, check, knob, knobs
+from core.settings import CoatSettings, CoverageSettings, Knob, OwnSettings, SweepSettings, check, knob, knobs
 
-CLASSES = [CoverageSettings, CoatSettings]
+CLASSES = [CoverageSettings, CoatSettings, SweepSettings, OwnSettings]
 
 
 @dataclass(frozen=True)

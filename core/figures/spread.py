@@ -133,7 +133,7 @@ def _on_screen(here: dict[str, float], x: Part, y: Part, tallest: float) -> list
 def _axis(low: float, high: float, goal: float) -> Part:
     step = next(s for s in (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if (high - low) / s <= 9 or s == 0.2)
     ticks = [round(k * step, 6) for k in range(int(np.ceil(low / step - 1e-9)), int(high / step + 1e-9) + 1)]
-    kept = [t for t in ticks if abs(t - goal) > 0.115 * (high - low)]
+    kept = [t for t in ticks if abs(t - goal) > 0.15 * (high - low)]
     own = round(goal, 6)
     label = f"datum.value === {own!r} ? 'promise {promised(1 - goal)}' : {PERCENT}"
     bold = {"condition": {"test": f"datum.value === {own!r}", "value": 700}, "value": 400}

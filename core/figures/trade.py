@@ -1,6 +1,7 @@
 """The gap against its price: how far single images lie from the promise, and how much of them is marked for it.
 
 A gap can be bought with area: marking the whole image gives exactly alpha. So this chart refuses to be drawn without *oracle* and *whole image*.
+A line behind each mark says what the method's gap would be at another area, by one common extra shift; the mark alone carries a promise.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from core.figures.frame import (
     listed,
     percent,
     quantity,
+    same_length,
     titled,
     word,
 )
@@ -33,6 +35,7 @@ def gap_against_area(
     rows: Mapping[str, tuple[float, float]] | Sequence[Mapping[str, Any]],
     *,
     alpha: float | None = None,
+    curves: Mapping[str, tuple[Any, Any]] | None = None,
     height: int = 430,
 ) -> Figure:
     """Mean gap of each method against its mean set area, with the two anchors *oracle* and *whole image*.
@@ -40,10 +43,11 @@ def gap_against_area(
     Args:
         rows: Method -> (area, gap), both 0 to 1; or rows with the keys `method`, `area` and `gap` (the table of methods).
         alpha: Share that may be missed; named in the alt text when given.
+        curves: Method -> (areas, gaps), each `(S,)` and 0 to 1, along one common extra shift from tight to wide; drawn behind the marks.
         height: Height of everything in pixels.
 
     Raises:
-        ValueError: An anchor is missing, a method is unknown, or a number lies outside [0, 1].
+        ValueError: An anchor is missing, a method is unknown, a number lies outside [0, 1], or a curve has no mark or unlike lengths.
     """
     table = (
         dict(rows)
@@ -59,6 +63,7 @@ def gap_against_area(
     for m, (area, gap) in table.items():
         if not (0 <= area <= 1 and 0 <= gap <= 1):
             raise ValueError(f"Area and gap are shares from 0 to 1; {m} has {area} and {gap}.")
+    walks = {m: _walk(m, table, *curve) for m, curve in (curves or {}).items()}
     sentence, said = _words(table, alpha)
 
     top = 1.12 * max(max(g for _, g in table.values()), 0.02)
@@ -109,7 +114,7 @@ def gap_against_area(
         {"type": "rule", "color": INK, "opacity": 0.45, "strokeWidth": 1},
         ends,
     )
-    parts = [lines, dots, edges]
+    parts = [*_walks(walks, methods, x, y), lines, dots, edges]
     for align, dx in (("left", 6), ("right", -15)):
         some = [p for p in placed if p["align"] == align]
         mark = {
@@ -121,24 +126,62 @@ def gap_against_area(
             "color": INK,
         }
         parts.append(layer(some, mark, name | {"text": word("method")}))
-    return figure(
-        parts, titled(sentence, "Lower left is better: evenly served, little marked."), said, height
-    )
+    under = ["Lower left is better: evenly served, little marked."]
+    if walks:
+        under.append("Lines: the same thresholds with a common extra shift. Only the marks carry a promise.")
+        said += f" Behind the marks of {listed(list(walks))} a line each: the gap at other areas, by one common extra shift, without any promise."
+    return figure(parts, titled(sentence, *under), said, height)
+
+
+def _walk(m: str, table: Mapping[str, tuple[float, float]], areas: Any, gaps: Any) -> list[Part]:
+    """Rows of one line, by rising area."""
+    same_length(areas=areas, gaps=gaps)
+    if m not in table:
+        raise ValueError(f"There is a curve of {m} and no mark of it.")
+    pairs = sorted((float(a), float(g)) for a, g in zip(areas, gaps, strict=True))
+    if not all(0 <= a <= 1 + 1e-9 and 0 <= g <= 1 for a, g in pairs):
+        raise ValueError(f"Area and gap are shares from 0 to 1; the curve of {m} leaves them.")
+    return [{"method": m, "drawn": max(a, _FLOOR), "gap": g} for a, g in pairs]
+
+
+def _walks(walks: Mapping[str, list[Part]], methods: Sequence[str], x: Part, y: Part) -> list[Part]:
+    """The lines; their colours and dashes are those of all methods of the chart, for layers share their scales."""
+    rows = [row for walk in walks.values() for row in walk]
+    if not rows:
+        return []
+    look = {"color": by_method("color", methods), "strokeDash": by_method("strokeDash", methods)}
+    line = {"type": "line", "strokeWidth": 2, "opacity": 0.6, "clip": True}
+    return [layer(rows, line, {"x": x, "y": y, **look})]
 
 
 def _dodged(points: list[Part], least: float) -> list[Part]:
-    """Where the labels go: to the right of their cluster on thin lines, moved apart; to the left of what lies at the right edge."""
+    """Where the labels go: below their cluster on thin lines, where no curve runs; above it where there is no room; beside an anchor."""
     placed: list[Part] = []
-    for p in sorted(points, key=lambda p: p["gap"]):
+    close: list[Part] = []
+    for p in sorted(points, key=lambda p: -p["gap"]):
         if p["drawn"] > 0.7:
-            placed.append(p | {"label_at": p["gap"], "label_x": p["drawn"], "align": "right"})
-            continue
-        close = [q["drawn"] for q in points if q["drawn"] <= 0.7 and abs(q["gap"] - p["gap"]) < 6 * least]
-        below = [q["label_at"] + least for q in placed if q["align"] == "left"]
-        placed.append(
-            p | {"label_at": max([p["gap"], *below]), "label_x": 1.09 * max(close), "align": "left"}
-        )
-    return placed
+            placed.append(p | {"label_at": p["gap"] - least, "label_x": 1.1 * p["drawn"], "align": "right"})
+        elif p["method"] in ANCHORS:
+            placed.append(p | {"label_at": p["gap"], "label_x": 1.09 * p["drawn"], "align": "left"})
+        else:
+            close.append(p)
+    if not close:
+        return placed
+    right = 1.12 * max(p["drawn"] for p in close)
+    floor = max([p["gap"] for p in placed if p["align"] == "left"], default=0.0) + least
+    first = min(p["gap"] for p in close) - 0.9 * least
+    if first - (len(close) - 1) * least >= floor:
+        at = [first - k * least for k in range(len(close))]
+    else:
+        at = []
+        for p in reversed(close):
+            at.insert(0, max([p["gap"], *(v + least for v in at[:1])]))
+        if at[-1] < floor:
+            at = [v + floor - at[-1] for v in at]
+    return [
+        *placed,
+        *(p | {"label_at": v, "label_x": right, "align": "left"} for p, v in zip(close, at, strict=True)),
+    ]
 
 
 def _words(table: Mapping[str, tuple[float, float]], alpha: float | None) -> tuple[str, str]:

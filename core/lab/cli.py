@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path, PurePath
 
+from core.lab.cli_own import add_calibrate, add_with, calibrate, predict_with
 from core.lab.sources import NAMES
 from core.settings import CoverageSettings, knobs
 
@@ -30,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser(
         "predict", help="outlines, thresholds and areas for one image (or each slice or file in it)"
     )
-    one.add_argument("image", type=Path, help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them")
+    one.add_argument("image", type=Path, help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them; with --with: score maps")
     one.add_argument("--mask", type=Path, help="truth of the same size: 0 is background")
     one.add_argument("--alpha", type=float, default=table["alpha"].default, help=_plain(table["alpha"].help))
     one.add_argument(
@@ -42,6 +43,8 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--resize-mask", action="store_true", help="scale a mask of another size to its image")
     one.add_argument("--out", type=Path, required=True, help="folder for the results")
+    add_with(one)
+    add_calibrate(commands)
 
     study = commands.add_parser(
         "study", help="make a study anew: base network, thresholds, score table (hours on a CPU)"
@@ -59,11 +62,20 @@ def parser() -> argparse.ArgumentParser:
     )
     study.add_argument("--epochs", type=int, help="epochs of the base network")
     study.add_argument("--minutes", type=float, help="stop training the base network after so many minutes")
+
+    grid = commands.add_parser("temperatures", help="fit COAT at fixed temperatures and record what the page of T and alpha shows")
+    grid.add_argument("name", choices=NAMES, metavar="NAME", help="a study that is made")
+    grid.add_argument("--data", type=Path, help="folder of the real data set (images/, masks/)")
+    grid.add_argument("--work", type=Path, default=Path(".work"), help="folder for finished parts; a stopped run goes on")
+    grid.add_argument("--out", type=Path, default=None, help="where results go; the project's assets when absent")
     return root
 
 
 def predict(args: argparse.Namespace) -> None:
     """Write outlines, sets and numbers of every picture in a file into a folder; print the promise."""
+    if args.calibration is not None:
+        predict_with(args)
+        return
     from core.images import BadImage, pair_masks, read, read_mask, to_rgb
     from core.images.pairs import mask_of_picture
     from core.lab.promise import outline
@@ -129,11 +141,19 @@ def study(args: argparse.Namespace) -> None:
     )
 
 
+def temperatures(args: argparse.Namespace) -> None:
+    """Record COAT at fixed temperatures."""
+    from core.lab.temperatures import record
+    from core.nets.weights import ASSETS
+
+    record(args.name, args.data, args.work, args.out or ASSETS, lambda line: print(line, flush=True))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     args = parser().parse_args(argv)
     try:
-        {"predict": predict, "study": study}[args.command](args)
+        {"predict": predict, "calibrate": calibrate, "study": study, "temperatures": temperatures}[args.command](args)
     except (ValueError, FileNotFoundError) as error:
         print(str(error), file=sys.stderr)
         return 2

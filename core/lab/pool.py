@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from core.conformal import BIN_EDGES
-from core.lab.study import METHODS, Split, Study
+from core.lab.study import PROMISED, Split, Study
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,12 @@ class ImageNumbers:
 
 def numbers_of(split: Split, i: int) -> ImageNumbers:
     """The numbers of pool image i under every method."""
-    coverage = {m: float(split.coverage(m)[i]) for m in METHODS}
+    methods = [m for m in PROMISED if m in split.calibrations]
+    coverage = {m: float(split.coverage(m)[i]) for m in methods}
     return ImageNumbers(
         split.alpha,
-        {m: float(split.tau(m)[i]) for m in METHODS},
-        {m: float(split.area(m)[i]) for m in METHODS},
+        {m: float(split.tau(m)[i]) for m in methods},
+        {m: float(split.area(m)[i]) for m in methods},
         coverage if bool(split.study.curves.has_lesion[i]) else None,
     )
 
@@ -49,24 +50,30 @@ Painter = Callable[[str], tuple[np.ndarray, np.ndarray]]
 """Name of a pool image -> its picture `(H, W, 3)` uint8 and its mask `(H, W)` bool."""
 
 
-def painter(study: Study, folder: Path | None = None) -> Painter | None:
+def painter(study: Study | str, folder: Path | None = None) -> Painter | None:
     """How to see the pool's images: phantoms are drawn again, real sets are read from a folder; None when there is no way.
 
     Args:
-        study: The study.
+        study: The study or its name.
         folder: Where the user keeps the data set, for real ones.
     """
-    if study.name == "phantom":
+    study_name = study if isinstance(study, str) else study.name
+    if study_name == "phantom":
         return draw_named
     if folder is None:
         return None
     from core.data.folders import DataAbsent, list_pairs
 
     try:
-        pairs = {p.name: p for p in list_pairs(folder)}
+        pairs = {p.name: p for p in list_pairs(folder, mask_suffix(study_name))}
     except DataAbsent:
         return None
     return lambda name: pairs[name].read() if name in pairs else _absent(name, folder)
+
+
+def mask_suffix(name: str) -> str:
+    """What a mask's file name has behind its image's in a study's data set."""
+    return "_segmentation" if name.split("-")[0] == "skin" else ""
 
 
 def _absent(name: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -18,20 +18,13 @@ from core.coat.predictor import ThresholdPredictor, predict_knots
 from core.coat.thresholds import between_knots
 from core.conformal.words import percent, promised
 from core.images.grid import mask_to_grid, to_grid
-from core.lab.study import METHODS, STUDIES, calibrations, shipped_study
+from core.lab.adaptive import embedding
+from core.lab.domains import words_of
+from core.lab.sources import domain_of
+from core.lab.study import METHODS, PROMISED, STUDIES, controlled, shipped_study
 from core.nets.build import Spec
 from core.nets.predict import predict
 from core.nets.weights import ASSETS, shipped_network
-
-POLYP_WARNING = (
-    "This network has seen colonoscopy frames only. On any other image its scores, and so the promise, mean "
-    "nothing; and it is no medical device."
-)
-
-PHANTOM_WARNING = (
-    "This network has seen drawn pictures (phantoms) only. On an image of your own its scores, and so the promise, mean nothing; for "
-    "colonoscopy frames choose the polyp model."
-)
 
 
 def models() -> tuple[str, ...]:
@@ -39,7 +32,7 @@ def models() -> tuple[str, ...]:
     return STUDIES
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def shipped_members(name: str) -> dict[str, tuple[ThresholdPredictor, ...]]:
     """The fitted threshold predictors of a study: `{"AT": members, "COAT": members}`, in eval mode."""
     return load_members(ASSETS / "weights" / f"{name}-thresholds.safetensors")
@@ -98,7 +91,7 @@ class Promise:
         alpha: Share of a lesion that may be missed, on average.
         model: Base model.
         name: What the person calls the image.
-        tau: Method -> effective threshold in logits (CRC, plug-in, AT, COAT); -inf is the whole image.
+        tau: Method -> effective threshold in logits (CRC, AA-CRC, plug-in, AT, COAT); -inf is the whole image.
         tau_hat: Method -> predicted threshold before the conformal shift, in logits; CRC has none but the constant 0.
         area: Method -> share of the image in the set, 0..1.
         coverage: Method -> share of the lesion in the set; None without a mask or without a lesion in it.
@@ -136,6 +129,7 @@ def promise(
     alpha: float = 0.1,
     seed: int = 0,
     calibration_share: float = 0.5,
+    delta: float | None = None,
 ) -> Promise:
     """Calibrate and apply every method to a scored image.
 
@@ -145,21 +139,26 @@ def promise(
         alpha: Share of a lesion that may be missed, on average, in (0, 1).
         seed: Draw of the calibration images from the study's pool.
         calibration_share: Share of the pool that calibrates.
+        delta: Chance that the calibration images mislead, for a promise with confidence; None promises on average.
 
     Raises:
         ValueError: alpha out of range, or a mask whose size is neither the image's nor the grid's.
     """
-    made = calibrations(shipped_study(scored.model), float(alpha), int(seed), float(calibration_share))
-    shifts = {m: c.shift for m, c in made.items()}
+    study = shipped_study(scored.model)
+    done = controlled(study, float(alpha), int(seed), float(calibration_share), delta)
+    made = done.calibrations
+    shifts = {m: made[m].shift for m in PROMISED}
     tau_hat = {
         m: 0.0 if m == "CRC" else float(between_knots(scored.knots[m][None], alpha)[0]) for m in METHODS
     }
-    tau = {m: tau_hat[m] - shifts[m] for m in METHODS}
-    inside = {m: (np.float32(tau_hat[m]) - scored.logits) <= np.float32(shifts[m]) for m in METHODS}
+    tau_hat["AA-CRC"] = float(done.adaptive["AA-CRC"].fit.tau_hat(embedding(scored.knots["AT"][None]))[0])
+    tau_hat = {m: tau_hat[m] for m in PROMISED}
+    tau = {m: tau_hat[m] - shifts[m] for m in PROMISED}
+    inside = {m: (np.float32(tau_hat[m]) - scored.logits) <= np.float32(shifts[m]) for m in PROMISED}
     area = {m: float(s.mean()) for m, s in inside.items()}
-    notes = [POLYP_WARNING] if scored.model == "polyp" else []
-    if scored.model == "phantom" and scored.name not in shipped_study("phantom").curves.names:
-        notes.append(PHANTOM_WARNING)
+    notes = []
+    if domain_of(scored.model) != "phantom" or scored.name not in study.curves.names:
+        notes.append(words_of(scored.model).warning)
     coverage, oracle = None, None
     if mask is not None:
         mask = mask_to_grid(mask)
@@ -225,7 +224,9 @@ def outline(
         rgb: Image `(H, W, 3)` uint8, RGB.
         mask: Optional truth `(H, W)` bool, of the same size; with it the share of the lesion inside is reported.
         alpha: Share of the lesion that may be missed, on average, 0.02 to 0.5. Smaller promises more and marks more.
-        model: `"phantom"` for the drawn pictures, `"polyp"` for colonoscopy frames (research only, no medical device).
+        model: `"phantom"` for drawn pictures, `"polyp"` for colonoscopy frames, `"skin"` for dermoscopy photos, `"fire"` for video frames of
+            fires; the last three with `-deeplab`, `-pspnet` or `-sinet` behind them for another base network than U-Net. Research and
+            teaching only, no medical device.
         seed: Draw of the calibration images, 0 to 9999.
         name: What to call the image in the answer.
 

@@ -17,12 +17,21 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.lab.domains import words_of
 from core.lab.promise import Promise
-from core.lab.study import METHODS, Split
-from core.lab.take_away import outlines_png, probability, promise_settings, study_rows
+from core.lab.study import NO_SHIFT, Split
+from core.lab.take_away import (
+    chart_rows,
+    outlines_png,
+    probability,
+    promise_settings,
+    study_rows,
+    trade_lines,
+)
 
 if TYPE_CHECKING:
-    from core.conformal import Resampled
+    import numpy as np
+
     from core.figures.altair_figure import Figure
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +42,11 @@ COLUMNS = (
     ("shortfall", "shortfall", "mean of what an image lacks to the promise"),
     ("worst_5pct", "worst 5 %", "mean coverage of the worst twentieth of the images"),
     ("area", "set area", "mean share of the image that is marked: the price"),
+    (
+        "gap_at_crc_area",
+        "gap at CRC's area",
+        "the gap when a common shift brings the mean area to CRC's; no promise",
+    ),
     ("false_alarm_area", "false alarms", "mean marked share of images without a lesion"),
 )
 
@@ -44,7 +58,7 @@ def html_report(
     *,
     title: str | None = None,
     date: str | None = None,
-    spread: dict[str, Resampled] | None = None,
+    spread: dict[str, np.ndarray] | None = None,
 ) -> str:
     """The report as one HTML document.
 
@@ -54,7 +68,7 @@ def html_report(
         seed: The draw, as the person set it.
         title: Headline; made of the study's numbers when None.
         date: Day of the report in words or ISO; today when None.
-        spread: Method -> `Resampled`, for the histogram over redrawn halves; left out when None.
+        spread: Method -> `(S,)` test coverage over redrawn halves, for the histogram; left out when None.
 
     Returns:
         HTML text without scripts and without links to anything outside it.
@@ -77,6 +91,8 @@ def html_report(
         "images": [_image(p) for p in promises],
         "charts": [_chart(c) for c in _charts(split, spread)],
         "columns": COLUMNS,
+        "no_shift": NO_SHIFT,
+        "warning": words_of(split.study.name).warning,
         "rows": _rows(split),
         "settings": json.dumps(_settings(split, promises, seed), indent=1, ensure_ascii=False),
         "versions": _versions(),
@@ -88,8 +104,9 @@ def _headline(split: Split) -> str:
     from core.figures.frame import promised
 
     crc, coat = split.evaluations["CRC"], split.evaluations["COAT"]
+    kept = "kept on average" if split.delta is None else f"with a confidence of {promised(split.delta)}"
     return (
-        f"A promise of {promised(split.alpha)}, kept on average: CRC finds {_percent(crc.coverage)} of a lesion and COAT "
+        f"A promise of {promised(split.alpha)}, {kept}: CRC finds {_percent(crc.coverage)} of a lesion and COAT "
         f"{_percent(coat.coverage)}, over {crc.n} test images"
     )
 
@@ -113,7 +130,7 @@ def _percent(share: float) -> str:
     return percent(share)
 
 
-def _charts(split: Split, spread: dict[str, Resampled] | None) -> list[Figure]:
+def _charts(split: Split, spread: dict[str, np.ndarray] | None) -> list[Figure]:
     from core.figures.spread import resample_histogram
     from core.figures.strip import strip_chart, thresholds_chart
     from core.figures.trade import gap_against_area
@@ -136,13 +153,11 @@ def _charts(split: Split, spread: dict[str, Resampled] | None) -> list[Figure]:
             parts=parts,
             show="test",
         ),
-        gap_against_area(study_rows(split), alpha=split.alpha),
+        gap_against_area(chart_rows(split), alpha=split.alpha, curves=trade_lines(split)),
     ]
     if spread:
         shown = {m: split.evaluations[m].coverage for m in pair}
-        charts.append(
-            resample_histogram({m: spread[m].coverage for m in pair if m in spread}, split.alpha, shown)
-        )
+        charts.append(resample_histogram({m: spread[m] for m in pair if m in spread}, split.alpha, shown))
     return charts
 
 
@@ -177,7 +192,7 @@ def _image(p: Promise) -> dict[str, Any]:
                 "coverage": _percent(p.coverage[m]) if p.coverage else "–",
                 "missed": _percent(1 - p.coverage[m]) if p.coverage else "–",
             }
-            for m in METHODS
+            for m in p.tau
         ],
     }
 
@@ -196,6 +211,7 @@ def _settings(split: Split, promises: Sequence[Promise], seed: int) -> dict[str,
         "model": split.study.name,
         "alpha": split.alpha,
         "seed": seed,
+        "delta": split.delta,
         "calibration_images": len(split.calibrating),
         "test_images": len(split.testing),
         "shift_logit": {m: (c.shift if c.feasible else None) for m, c in split.calibrations.items()},

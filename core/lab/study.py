@@ -1,5 +1,4 @@
-"""A study on the shelf: its pool's score table, the thresholds of every method, and the questions that
-pages ask of them.
+"""A study and the questions that pages ask of it: one draw of calibration and test at one alpha, and many draws at once.
 
 Everything here is read from `assets/` (made by `make.py`) and no network runs: a moved slider calibrates
 anew from the sorted table. The pool's images themselves are drawn again from their seeds (phantoms) or read
@@ -8,18 +7,15 @@ from a folder the user points at (real data sets, which never ship).
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from core.coat.thresholds import between_knots, oracle_thresholds
 from core.conformal import (
     Calibration,
-    CoverageCurves,
     Evaluation,
     Resampled,
     ShiftTable,
@@ -29,71 +25,49 @@ from core.conformal import (
     resample,
     shift_table,
 )
+from core.conformal.confidence import calibrate_with_confidence, largest_risk
 from core.conformal.metrics import draw_halves
+from core.conformal.trade import Trade, trade_curve
 from core.data.splits import redraw
+from core.lab.tables import (
+    METHODS,
+    NO_SHIFT,
+    PROMISED,
+    ROWS,
+    STUDIES,
+    TABLE,
+    Study,
+    complete,
+    load_study,
+    shipped_study,
+)
 from core.nets.weights import ASSETS
 
-METHODS = ("CRC", "plug-in", "AT", "COAT")
-"""Methods that carry a promise, in the order in which they are shown."""
+if TYPE_CHECKING:
+    from core.lab.adaptive import Adaptive
 
-ROWS = (*METHODS, "oracle", "whole image")
-"""Rows of every table of gaps: the methods, and the two that put the gap into its place."""
-
-STUDIES = ("phantom", "polyp")
-
-
-@dataclass(frozen=True)
-class Study:
-    """A data set's pool with a base model's scores on it.
-
-    Attributes:
-        name: `"phantom"` or `"polyp"`.
-        curves: Score table of the pool, N images, binned.
-        knots: Method -> `(N, A)` thresholds at `ALPHA_KNOTS`, for plug-in, AT and COAT.
-        facts: What the cards say in numbers: sizes of the parts, Dice, command.
-    """
-
-    name: str
-    curves: CoverageCurves
-    knots: dict[str, torch.Tensor]
-    facts: dict[str, object]
-
-    def tau_hat(self, method: str, alpha: float) -> torch.Tensor:
-        """Per-image thresholds of a method at one alpha, `(N,)` logits. CRC's constant is 0; the whole image needs none either.
-
-        Raises:
-            KeyError: The method is not one of `ROWS`.
-        """
-        if method in ("CRC", "whole image"):
-            return torch.zeros(len(self.curves))
-        if method == "oracle":
-            return oracle_thresholds(self.curves, alpha).nan_to_num(nan=1e6)
-        return between_knots(self.knots[method], alpha)
-
-
-def load_study(folder: Path, name: str) -> Study:
-    """Read a study from a folder laid out like `assets/`.
-
-    Raises:
-        FileNotFoundError: A table is missing; the message says how to make it.
-    """
-    table = folder / "scores" / f"{name}.npz"
-    if not table.exists():
-        raise FileNotFoundError(
-            f"The score table {table.name} is missing. Make it with: python -m core study {name}"
-        )
-    with np.load(folder / "scores" / f"{name}-thresholds.npz", allow_pickle=False) as z:
-        knots = {
-            method: torch.from_numpy(z[method].astype(np.float32)) for method in METHODS if method != "CRC"
-        }
-    facts = json.loads((folder / "scores" / f"{name}.json").read_text())
-    return Study(name, CoverageCurves.load(table), knots, facts)
-
-
-@lru_cache(maxsize=8)
-def shipped_study(name: str) -> Study:
-    """The study that ships under a name, read once a process."""
-    return load_study(ASSETS, name)
+__all__ = [
+    "ASSETS",
+    "METHODS",
+    "NO_SHIFT",
+    "PROMISED",
+    "ROWS",
+    "STUDIES",
+    "TABLE",
+    "Controlled",
+    "Split",
+    "Study",
+    "calibrations",
+    "complete",
+    "controlled",
+    "hardest",
+    "load_study",
+    "resampled",
+    "shipped_study",
+    "split_study",
+    "spread",
+    "table_of",
+]
 
 
 @dataclass(frozen=True)
@@ -106,8 +80,10 @@ class Split:
         seed: The draw.
         calibrating: Indices of the calibration images.
         testing: Indices of the test images.
-        calibrations: Method -> `Calibration`.
-        evaluations: Row -> `Evaluation` on the test images, for all of `ROWS`.
+        calibrations: Method -> `Calibration`, for `PROMISED` and AA-CRC without a shift.
+        evaluations: Row -> `Evaluation` on the test images, for all of `TABLE`.
+        own: Thresholds `(N,)` before the shift of the rows whose rule was set on calibration images: AA-CRC with and without a shift.
+        delta: Chance that the calibration images mislead; None promises on average.
     """
 
     study: Study
@@ -117,29 +93,37 @@ class Split:
     testing: np.ndarray
     calibrations: dict[str, Calibration]
     evaluations: dict[str, Evaluation]
+    own: dict[str, torch.Tensor] = field(default_factory=dict)
+    delta: float | None = None
+
+    def tau_hat(self, method: str) -> torch.Tensor:
+        """Thresholds `(N,)` of all pool images before the shift, in logits."""
+        return self.own[method] if method in self.own else self.study.tau_hat(method, self.alpha)
+
+    def shift(self, method: str) -> float:
+        """The calibrated shift; 0 for the oracle, infinite for the whole image."""
+        if method in self.calibrations:
+            return self.calibrations[method].shift
+        return 0.0 if method == "oracle" else float("inf")
 
     def tau(self, method: str) -> torch.Tensor:
         """Effective thresholds tau' = tau_hat - t of all pool images, `(N,)` logits; -inf where nothing can be promised."""
-        if method == "whole image":
-            return torch.full((len(self.study.curves),), -torch.inf)
-        shift = self.calibrations[method].shift if method in self.calibrations else 0.0
-        return self.study.tau_hat(method, self.alpha) - shift
+        return self.tau_hat(method) - self.shift(method)
 
     def coverage(self, method: str) -> np.ndarray:
         """Coverage of every pool image under a method, `(N,)`; NaN without a lesion."""
-        return self.study.curves.coverage(*self._set(method))[:, 0].numpy()
+        return self.study.curves.coverage(self.tau_hat(method), self.shift(method))[:, 0].numpy()
 
     def area(self, method: str) -> np.ndarray:
         """Set area of every pool image under a method, `(N,)`."""
-        return self.study.curves.area(*self._set(method))[:, 0].numpy()
+        return self.study.curves.area(self.tau_hat(method), self.shift(method))[:, 0].numpy()
 
-    def _set(self, method: str) -> tuple[torch.Tensor, float]:
-        shift = (
-            self.calibrations[method].shift
-            if method in self.calibrations
-            else (0.0 if method == "oracle" else float("inf"))
-        )
-        return self.study.tau_hat(method, self.alpha), shift
+    @cached_property
+    def trades(self) -> dict[str, Trade]:
+        """Row -> its gap against its area on the test images, and its gap at CRC's area; no promise. All rows but the whole image."""
+        curves, area = self.study.curves, self.evaluations["CRC"].area
+        rows = [row for row in self.evaluations if row != "whole image"]
+        return {row: trade_curve(curves, self.tau_hat(row), self.alpha, self.testing, area) for row in rows}
 
 
 @lru_cache(maxsize=32)
@@ -148,51 +132,102 @@ def _crc_table(name: str) -> ShiftTable:
     return shift_table(study.curves, study.tau_hat("CRC", 0.5))
 
 
+def _ships(study: Study) -> bool:
+    return study.name in STUDIES and study is shipped_study(study.name)
+
+
 def table_of(study: Study, method: str, alpha: float) -> ShiftTable | None:
     """The sorted shifts of CRC, which serve every alpha and are kept for shipped studies; None for methods whose thresholds move."""
-    if method == "CRC" and study.name in STUDIES and study is shipped_study(study.name):
-        return _crc_table(study.name)
-    return None
+    return _crc_table(study.name) if method == "CRC" and _ships(study) else None
 
 
-def calibrations(
-    study: Study, alpha: float, seed: int, calibration_share: float = 0.5
-) -> dict[str, Calibration]:
-    """Every method calibrated on one draw; remembered for shipped studies."""
-    if study.name in STUDIES and study is shipped_study(study.name):
-        return _calibrations(study.name, alpha, seed, calibration_share)
-    return _calibrate_all(study, alpha, seed, calibration_share)
+@dataclass(frozen=True)
+class Controlled:
+    """Every method calibrated on one draw.
+
+    Attributes:
+        calibrations: Method -> `Calibration`, for `PROMISED` and AA-CRC without a shift.
+        adaptive: AA-CRC's fitted rules, with and without a shift, by row.
+    """
+
+    calibrations: dict[str, Calibration]
+    adaptive: dict[str, Adaptive]
 
 
-@lru_cache(maxsize=512)
-def _calibrations(name: str, alpha: float, seed: int, calibration_share: float) -> dict[str, Calibration]:
-    return _calibrate_all(shipped_study(name), alpha, seed, calibration_share)
-
-
-def _calibrate_all(study: Study, alpha: float, seed: int, calibration_share: float) -> dict[str, Calibration]:
-    half, _ = redraw(len(study.curves), calibration_share, seed)
-    return {
-        m: calibrate(study.curves, study.tau_hat(m, alpha), alpha, half, m, table_of(study, m, alpha))
-        for m in METHODS
-    }
-
-
-def split_study(study: Study, alpha: float, seed: int, calibration_share: float = 0.5) -> Split:
-    """Draw calibration and test, calibrate every method and evaluate every row.
+def controlled(
+    study: Study, alpha: float, seed: int, calibration_share: float = 0.5, delta: float | None = None
+) -> Controlled:
+    """Every method calibrated on one draw; remembered for shipped studies.
 
     Args:
         study: The study.
         alpha: Share that may be missed, in (0, 1).
         seed: The draw.
         calibration_share: Share of the pool that calibrates.
+        delta: Chance that the calibration images mislead, for control with confidence; None controls on average.
     """
+    if _ships(study):
+        return _controlled(study.name, alpha, seed, calibration_share, delta)
+    return _control_all(study, alpha, seed, calibration_share, delta)
+
+
+@lru_cache(maxsize=512)
+def _controlled(name: str, alpha: float, seed: int, share: float, delta: float | None) -> Controlled:
+    return _control_all(shipped_study(name), alpha, seed, share, delta)
+
+
+def _control_all(study: Study, alpha: float, seed: int, share: float, delta: float | None) -> Controlled:
+    from core.lab.adaptive import aacrc
+
+    half, _ = redraw(len(study.curves), share, seed)
+    with_shift = (
+        aacrc(study, alpha, half, seed) if delta is None else _confident(study, alpha, half, seed, delta)
+    )
+    adaptive = {"AA-CRC": with_shift, NO_SHIFT: aacrc(study, alpha, half, seed, shifted=False)}
+    made: dict[str, Calibration] = {}
+    for m in PROMISED:
+        if m in adaptive:
+            made |= {m: adaptive[m].calibration, NO_SHIFT: adaptive[NO_SHIFT].calibration}
+            continue
+        tau_hat, table = study.tau_hat(m, alpha), table_of(study, m, alpha)
+        if delta is None:
+            made[m] = calibrate(study.curves, tau_hat, alpha, half, m, table)
+        else:
+            made[m] = calibrate_with_confidence(study.curves, tau_hat, alpha, delta, half, m, table)
+    return Controlled(made, adaptive)
+
+
+def _confident(study: Study, alpha: float, half: np.ndarray, seed: int, delta: float) -> Adaptive:
+    """AA-CRC with confidence: one half of the calibration images sets the rule, the other finds a shift that holds with 1 - delta."""
+    from core.lab.adaptive import aacrc
+
+    first, second = redraw(len(half), 0.5, seed)
+    rule = aacrc(study, alpha, half[first], seed, shifted=False)
+    if not rule.calibration.feasible:
+        return replace(rule, calibration=replace(rule.calibration, method="AA-CRC"))
+    found = calibrate_with_confidence(study.curves, rule.tau_hat, alpha, delta, half[second], "AA-CRC")
+    return replace(rule, calibration=found)
+
+
+def calibrations(
+    study: Study, alpha: float, seed: int, calibration_share: float = 0.5, delta: float | None = None
+) -> dict[str, Calibration]:
+    """The calibrations of `controlled`."""
+    return controlled(study, alpha, seed, calibration_share, delta).calibrations
+
+
+def split_study(
+    study: Study, alpha: float, seed: int, calibration_share: float = 0.5, delta: float | None = None
+) -> Split:
+    """Draw calibration and test, calibrate every method and evaluate every row. Arguments as in `controlled`."""
     calibrating, testing = redraw(len(study.curves), calibration_share, seed)
-    calibrated = calibrations(study, alpha, seed, calibration_share)
-    evaluations = {}
-    for row in ROWS:
-        shift = calibrated[row].shift if row in METHODS else (0.0 if row == "oracle" else float("inf"))
-        evaluations[row] = evaluate(study.curves, study.tau_hat(row, alpha), shift, alpha, testing)
-    return Split(study, alpha, seed, calibrating, testing, calibrated, evaluations)
+    made = controlled(study, alpha, seed, calibration_share, delta)
+    own = {row: rule.tau_hat for row, rule in made.adaptive.items()}
+    split = Split(study, alpha, seed, calibrating, testing, made.calibrations, {}, own, delta)
+    found = {
+        row: evaluate(study.curves, split.tau_hat(row), split.shift(row), alpha, testing) for row in TABLE
+    }
+    return replace(split, evaluations=found)
 
 
 def resampled(
@@ -218,15 +253,29 @@ def spread(
     draws: int = 1000,
     methods: tuple[str, ...] = ("CRC", "COAT"),
     calibration_share: float = 0.5,
+    delta: float | None = None,
 ) -> dict[str, np.ndarray]:
-    """Test coverage `(draws,)` of some methods over redrawn halves: what `resampled` says of coverage, and quicker."""
+    """Test coverage `(draws,)` of some methods over redrawn halves: what `resampled` says of coverage, and quicker.
+
+    With `delta` every draw is controlled with confidence 1 - delta: a draw with n images asks them for as much as CRC would at another alpha.
+    """
     halves = draw_halves(len(study.curves), calibration_share, draws, seed)
-    return {
-        m: coverage_over_draws(
-            study.curves, study.tau_hat(m, alpha), alpha, halves, table_of(study, m, alpha)
-        )
-        for m in methods
-    }
+    found = {}
+    for m in methods:
+        tau_hat, table = study.tau_hat(m, alpha), table_of(study, m, alpha)
+        if delta is None:
+            found[m] = coverage_over_draws(study.curves, tau_hat, alpha, halves, table)
+            continue
+        table = shift_table(study.curves, tau_hat) if table is None else table
+        n = (halves & study.curves.has_lesion.numpy()).sum(1)
+        covered = np.ones(draws)
+        for size in np.unique(n[n > 0]):
+            allowed, here = largest_risk(int(size), alpha, delta), n == size
+            if allowed >= 0:  # else the whole image
+                level = 1 - size * (1 - allowed) / (size + 1)
+                covered[here] = coverage_over_draws(study.curves, tau_hat, level, halves[here], table)
+        found[m] = covered
+    return found
 
 
 def hardest(split: Split, method: str = "CRC", count: int = 10) -> np.ndarray:

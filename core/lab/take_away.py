@@ -16,7 +16,7 @@ import numpy as np
 from core.figures.outlines import draw_outlines
 from core.images import png_bytes, to_display
 from core.lab.promise import Promise
-from core.lab.study import METHODS, Split
+from core.lab.study import NO_SHIFT, PROMISED, Split
 
 
 def probability(tau: float) -> float:
@@ -71,7 +71,7 @@ def image_rows(promises: list[Promise]) -> list[dict[str, object]]:
             "false_negative_rate": 1 - p.coverage[m] if p.coverage else "",
         }
         for p in promises
-        for m in METHODS
+        for m in p.tau
     ]
 
 
@@ -88,6 +88,7 @@ def study_rows(split: Split) -> list[dict[str, object]]:
             "shortfall": e.shortfall,
             "worst_5pct": e.worst_5pct,
             "area": e.area,
+            "gap_at_crc_area": split.trades[row].gap_at if row in split.trades else math.nan,
             "stretch": e.stretch,
             "precision": e.precision,
             "false_alarm_area": e.false_alarm_area,
@@ -96,12 +97,23 @@ def study_rows(split: Split) -> list[dict[str, object]]:
     ]
 
 
+def chart_rows(split: Split) -> list[dict[str, object]]:
+    """Rows of the table that have a mark of their own in charts: all but AA-CRC without a shift."""
+    return [row for row in study_rows(split) if row["method"] != NO_SHIFT]
+
+
+def trade_lines(split: Split) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Method -> area and gap along one common extra shift, for the methods with a promise. The lines themselves carry none."""
+    return {m: (t.area, t.gap) for m, t in split.trades.items() if m in PROMISED}
+
+
 def pool_rows(split: Split) -> list[dict[str, object]]:
-    """One row for each pool image: part, lesion size, and threshold, coverage and area under CRC and COAT."""
+    """One row for each pool image: part, lesion size, and threshold, coverage and area under every method with a promise."""
     lesion = (split.study.curves.lesion_size / split.study.curves.size).numpy()
     calibrating = set(split.calibrating.tolist())
-    columns = {f"{what}_{m}": getattr(split, what)(m) for m in METHODS for what in ("coverage", "area")}
-    columns |= {f"threshold_{m}": split.tau(m).numpy() for m in METHODS}
+    methods = [m for m in PROMISED if m in split.calibrations]
+    columns = {f"{what}_{m}": getattr(split, what)(m) for m in methods for what in ("coverage", "area")}
+    columns |= {f"threshold_{m}": split.tau(m).numpy() for m in methods}
     rows: list[dict[str, object]] = []
     for i, name in enumerate(split.study.curves.names):
         row: dict[str, object] = {"image": name, "part": "calibration" if i in calibrating else "test"}

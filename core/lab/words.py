@@ -4,10 +4,12 @@ them.
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.conformal.words import percent, promised
 from core.lab.pool import ImageNumbers
 from core.lab.promise import Promise, times_the_area
-from core.lab.study import Split
+from core.lab.study import NO_SHIFT, Split
 
 Numbers = Promise | ImageNumbers
 """What a headline needs: alpha, thresholds, areas and coverages by method."""
@@ -85,4 +87,27 @@ def spread_sentence(alpha: float, coverage_low: float, coverage_high: float, mea
     return (
         f"Over {draws:,} draws of calibration and test, CRC's coverage averages {percent(mean)}; in the middle 90\u00a0% of draws it lies between "
         f"{percent(coverage_low)} and {percent(coverage_high)}. The promise of {promised(alpha)} is about the average."
+    )
+
+
+def confident_spread_sentence(alpha: float, delta: float, coverage: np.ndarray) -> str:
+    """How many draws `(S,)` reach the promise when it is made with confidence 1 - delta."""
+    kept, draws = float((coverage >= 1 - alpha - 1e-12).mean()), len(coverage)
+    mean = percent(float(coverage.mean()))
+    return (
+        f"Over {draws:,} draws of calibration and test, CRC's coverage averages {mean}, and {percent(kept)} of the draws reach {promised(alpha)} on "
+        f"their own test images. The promise is that at least {promised(delta)} of draws would, if all future images were tested; a draw's own "
+        "test images are few, so the share seen here may lie a little off."
+    )
+
+
+def adaptive_sentence(split: Split) -> str:
+    """What AA-CRC promises with a shift, and that it promises nothing without."""
+    with_shift, without = split.calibrations["AA-CRC"], split.calibrations[NO_SHIFT]
+    if not with_shift.feasible:
+        return f"*AA-CRC* sets a rule on one half of the calibration images and shifts it with the other. {with_shift.guarantee}"
+    return (
+        "*AA-CRC* makes the threshold a linear rule of what AT's network says of the image. One half of the calibration images sets the rule, the "
+        f"other {with_shift.n} find its shift, and those carry the promise. *Without a shift* all {without.n} set the rule: it is right for these "
+        "images on average and promises nothing for the next one."
     )

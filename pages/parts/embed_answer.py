@@ -26,8 +26,10 @@ def gather(
 
     if image is None:
         if model != "phantom":
+            from core.lab.domains import words_of
+
             raise images.BadImage(
-                "The polyp model needs a colonoscopy frame of yours: drop one in, or choose the phantom model."
+                f"The {model} model needs {words_of(model).picture} of yours: drop one in, or choose the phantom model."
             )
         from core.data.phantoms import draw
 

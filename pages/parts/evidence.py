@@ -13,8 +13,14 @@ from core.figures.spread import resample_histogram
 from core.figures.strip import strip_chart, thresholds_chart
 from core.figures.trade import gap_against_area
 from core.lab.study import Split
-from core.lab.take_away import probability, study_rows
-from core.lab.words import average_sentence, false_alarm_sentence, spread_sentence
+from core.lab.take_away import chart_rows, probability, study_rows, trade_lines
+from core.lab.words import (
+    adaptive_sentence,
+    average_sentence,
+    confident_spread_sentence,
+    false_alarm_sentence,
+    spread_sentence,
+)
 from pages.parts import shelf
 
 SHOW = {"test images": "test", "calibration and test": "both"}
@@ -37,6 +43,12 @@ COLUMNS = {
     ),
     "area": st.column_config.NumberColumn(
         "Set area", format="percent", help="The price: share of an image that is marked."
+    ),
+    "gap_at_crc_area": st.column_config.NumberColumn(
+        "Gap at CRC's area",
+        format="percent",
+        help="The gap when a common shift makes the method mark as much as CRC does. It carries no promise: the shift is chosen on the very "
+        "images that are measured.",
     ),
     "stretch": st.column_config.NumberColumn(
         "Stretch", format="%.2f ×", help="Median of set area over lesion area."
@@ -125,6 +137,7 @@ def table(split: Split) -> None:
         "*Whole image* marks everything: its gap is exactly α and it is worthless. *Oracle* knows the truth. A gap means "
         "something only between these two, with the set area beside it."
     )
+    st.caption(adaptive_sentence(split))
     st.markdown(average_sentence(split))
     alarms = false_alarm_sentence(split)
     if alarms:
@@ -136,15 +149,21 @@ def trade_and_spread(model: str, split: Split) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader("A gap has its price")
-        st.altair_chart(gap_against_area(study_rows(split), alpha=split.alpha), width="stretch", key="trade")
+        chart = gap_against_area(chart_rows(split), alpha=split.alpha, curves=trade_lines(split))
+        st.altair_chart(chart, width="stretch", key="trade")
     with right:
-        st.subheader("The promise is about the average")
-        coverage = shelf.spread(model, split.alpha, split.seed)
+        st.subheader(
+            "The promise is about the average" if split.delta is None else "The promise is about draws"
+        )
+        coverage = shelf.spread(model, split.alpha, split.seed, split.delta)
         shown = {m: split.evaluations[m].coverage for m in ("CRC", "COAT")}
         st.altair_chart(resample_histogram(coverage, split.alpha, shown), width="stretch", key="spread")
     crc = coverage["CRC"]
-    low, high = np.quantile(crc, [0.05, 0.95])
-    st.markdown(spread_sentence(split.alpha, float(low), float(high), float(crc.mean()), len(crc)))
+    if split.delta is None:
+        low, high = np.quantile(crc, [0.05, 0.95])
+        st.markdown(spread_sentence(split.alpha, float(low), float(high), float(crc.mean()), len(crc)))
+    else:
+        st.markdown(confident_spread_sentence(split.alpha, split.delta, crc))
     st.caption(
         "*Resample* above draws the next calibration set: watch the split's marker move inside the histogram."
     )

@@ -16,69 +16,82 @@ import numpy as np
 import streamlit as st
 
 from core.lab.jobs import Runner
-from core.lab.pool import painter
+from core.lab.pool import Painter, painter
 from core.lab.promise import Scored, score
+from core.lab.sources import domain_of
 from core.lab.study import Split, shipped_study, split_study
 from core.lab.study import spread as study_spread
-from core.settings import CoverageSettings, knobs
+from pages.parts.choices import KNOBS, alpha_slider, model_and_seed
 
-KNOBS = knobs(CoverageSettings)
+__all__ = [
+    "DATA_FOLDER",
+    "KNOBS",
+    "RUNNER",
+    "alpha_slider",
+    "data_variable",
+    "in_address",
+    "model_and_seed",
+    "plain",
+    "pool_image",
+    "scored_pool_image",
+    "split",
+    "spread",
+    "way_to",
+]
+
 RUNNER = Runner(keep=0)
 """Runs the networks on uploads, one at a time in this process. It keeps no result: an upload belongs to one visitor."""
 
 DATA_FOLDER = "PLUMBLINE_{}_DATA"
-"""Environment variable that says where a real study's images lie on this server, such as PLUMBLINE_POLYP_DATA."""
+"""Environment variable that says where a domain's images lie on this server, such as PLUMBLINE_POLYP_DATA."""
+
+
+def data_variable(model: str) -> str:
+    """The environment variable of a study's domain: all its base networks look at the same pictures."""
+    return DATA_FOLDER.format(domain_of(model).upper())
 
 
 @lru_cache(maxsize=128)
-def split(model: str, alpha: float, seed: int) -> Split:
+def split(model: str, alpha: float, seed: int, delta: float | None = None) -> Split:
     """A study's split, calibrated and evaluated."""
-    return split_study(shipped_study(model), alpha, seed)
+    return split_study(shipped_study(model), alpha, seed, delta=delta)
 
 
 @lru_cache(maxsize=32)
-def spread(model: str, alpha: float, seed: int) -> dict[str, np.ndarray]:
+def spread(model: str, alpha: float, seed: int, delta: float | None = None) -> dict[str, np.ndarray]:
     """Coverage of CRC and COAT over 1,000 draws."""
-    return study_spread(shipped_study(model), alpha, seed)
+    return study_spread(shipped_study(model), alpha, seed, delta=delta)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=16)
+def _painter(domain: str, folder: str | None) -> Painter | None:
+    """How to see a domain's pictures; the folder is listed once."""
+    return painter(domain, Path(folder) if folder else None)
+
+
 def pool_image(model: str, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Picture and mask of a pool image, or None where this server cannot show it."""
-    folder = os.environ.get(DATA_FOLDER.format(model.upper()))
-    paint = painter(shipped_study(model), Path(folder) if folder else None)
-    return paint(name) if paint else None
+    return _pool_image(domain_of(model), name, os.environ.get(data_variable(model)))
 
 
 @lru_cache(maxsize=256)
-def scored_pool_image(model: str, name: str) -> Scored | None:
-    """A pool image after the networks have seen it, or None where its picture is not here."""
-    found = pool_image(model, name)
+def _pool_image(domain: str, name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray] | None:
+    paint = _painter(domain, folder)
+    try:
+        return paint(name) if paint else None
+    except FileNotFoundError:  # a folder that holds a part of the set only
+        return None
+
+
+@lru_cache(maxsize=128)
+def _scored(model: str, name: str, folder: str | None) -> Scored | None:
+    found = _pool_image(domain_of(model), name, folder)
     return None if found is None else score(found[0], model, name)
 
 
-def alpha_slider(label_visibility: str = "visible") -> float:
-    """The α slider, the same on every page, its value in the address."""
-    knob = KNOBS["alpha"]
-    return float(
-        st.slider(
-            knob.label,
-            float(knob.low or 0),
-            float(knob.high or 1),
-            float(knob.default),
-            float(knob.step or 0.01),
-            key="alpha",
-            bind="query-params",
-            help=knob.help,
-            label_visibility=label_visibility,  # type: ignore[arg-type]
-        )
-    )
-
-
-def model_and_seed() -> tuple[str, int]:
-    """What the header says."""
-    model = st.session_state.get("model") or KNOBS["model"].default
-    return str(model), int(st.session_state.get("seed", KNOBS["seed"].default))
+def scored_pool_image(model: str, name: str) -> Scored | None:
+    """A pool image after the networks have seen it, or None where its picture is not here."""
+    return _scored(model, name, os.environ.get(data_variable(model)))
 
 
 def way_to(address: str, label: str, icon: str) -> None:

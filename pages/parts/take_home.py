@@ -13,8 +13,17 @@ from core.figures.strip import strip_chart, thresholds_chart
 from core.figures.trade import gap_against_area
 from core.lab.promise import Promise
 from core.lab.report import html_report
-from core.lab.study import Split, resampled
-from core.lab.take_away import image_rows, outlines_png, pool_rows, promise_settings, study_rows, to_csv
+from core.lab.study import Split
+from core.lab.take_away import (
+    chart_rows,
+    image_rows,
+    outlines_png,
+    pool_rows,
+    promise_settings,
+    study_rows,
+    to_csv,
+    trade_lines,
+)
 from pages.parts import shelf
 from pages.parts.evidence import parts_of
 
@@ -87,7 +96,7 @@ def _charts(split: Split) -> dict[str, object]:
     lesion = (split.study.curves.lesion_size / split.study.curves.size).numpy()
 
     def spread() -> bytes:
-        draws = shelf.spread(split.study.name, split.alpha, split.seed)
+        draws = shelf.spread(split.study.name, split.alpha, split.seed, split.delta)
         return to_svg(
             resample_histogram(draws, split.alpha, {m: split.evaluations[m].coverage for m in draws})
         )
@@ -105,11 +114,13 @@ def _charts(split: Split) -> dict[str, object]:
                 show="test",
             )
         ),
-        "Gap against area": lambda: to_svg(gap_against_area(study_rows(split), alpha=split.alpha)),
+        "Gap against area": lambda: to_svg(
+            gap_against_area(chart_rows(split), alpha=split.alpha, curves=trade_lines(split))
+        ),
         "Resamples": spread,
     }
 
 
 def _report(split: Split, promises: list[Promise]) -> bytes:
-    spread = resampled(split.study, split.alpha, split.seed)
+    spread = shelf.spread(split.study.name, split.alpha, split.seed, split.delta)
     return html_report(split, promises, split.seed, date=date.today().isoformat(), spread=spread).encode()

@@ -254,3 +254,9 @@ def remembered(mine: list[Upload], model: str) -> list[tuple[Scored, np.ndarray 
     """What was last seen, with masks, of some uploads under one model, in their order."""
     seen = st.session_state.get("seen-uploads", {})
     return [seen[u.id] for u in mine if u.id in seen and seen[u.id][0].model == model]
+
+
+def answer_of(upload_id: str, model: str) -> Scored | None:
+    """What the networks of one study last said of an upload; None where they have not seen it."""
+    seen = st.session_state.get("seen-uploads", {}).get(upload_id)
+    return seen[0] if seen and seen[0].model == model else None

@@ -55,3 +55,31 @@ def test_an_empty_set_can_still_be_drawn_and_a_share_beyond_one_cannot():
     assert min(r["drawn"] for r in rows_of(spec, "drawn")) > 0
     with pytest.raises(ValueError, match="CRC"):
         gap_against_area(TABLE | {"CRC": (24.1, 0.142)})
+
+
+CURVES = {"CRC": ([0.05, 0.24, 1.0], [0.6, 0.142, 0.1]), "COAT": ([0.05, 0.267, 1.0], [0.5, 0.107, 0.1])}
+
+
+def test_a_line_stands_behind_each_mark_in_the_method_s_own_colour_and_says_that_it_promises_nothing():
+    spec = spec_of(gap_against_area(TABLE, alpha=0.1, curves=CURVES))
+    line = layers_of(spec, "line")[0]
+    assert spec["layer"].index(line) == 0
+    rows = [(r["drawn"], r["gap"]) for r in line["data"]["values"] if r["method"] == "COAT"]
+    assert rows == list(zip(*CURVES["COAT"], strict=True))
+    points = layers_of(spec, "point")[0]
+    assert line["encoding"]["color"]["scale"] == points["encoding"]["color"]["scale"]
+    assert "Only the marks carry a promise." in title_of(spec) and "without any promise" in said(spec)
+    assert not layers_of(spec_of(gap_against_area(TABLE)), "line")
+
+
+@pytest.mark.parametrize(
+    ("curves", "words"),
+    [
+        ({"AA-CRC": ([0.1], [0.1])}, "no mark"),
+        ({"CRC": ([0.1, 0.2], [0.1])}, "differ"),
+        ({"CRC": ([0.1], [1.4])}, "from 0 to 1"),
+    ],
+)
+def test_a_line_that_cannot_be_is_refused(curves, words):
+    with pytest.raises(ValueError, match=words):
+        gap_against_area(TABLE, curves=curves)

@@ -26,7 +26,7 @@ def test_predict_writes_outlines_sets_and_numbers(files, capsys) -> None:
     command = ["predict", str(files / "one.png"), "--mask", str(files / "one_mask.png"), "--model", "phantom", "--out", str(out)]
     assert main(command) == 0
     facts = json.loads((out / "one.json").read_text())
-    assert set(facts["coverage"]) == {"CRC", "plug-in", "AT", "COAT"}
+    assert set(facts["coverage"]) == {"CRC", "AA-CRC", "plug-in", "AT", "COAT"}
     for method in ("crc", "coat"):
         inside = np.asarray(Image.open(out / f"one-{method}-set.png").convert("L")) > 127
         assert inside.mean() == pytest.approx(facts["set_area"][method.upper()], abs=1e-3)

@@ -11,7 +11,7 @@ import torch
 from core.conformal.words import percent
 from core.data.phantoms import draw
 from core.lab.promise import models, outline, promise, score
-from core.lab.study import METHODS, shipped_study, split_study
+from core.lab.study import PROMISED, STUDIES, shipped_study, split_study
 from core.lab.take_away import promise_settings
 from core.lab.words import average_sentence, coverage_headline, false_alarm_sentence, start_headline
 from core.nets.weights import shipped_network
@@ -30,7 +30,8 @@ def scored(phantom):
 def test_areas_and_coverages_are_those_of_the_sets(phantom, scored) -> None:
     p = promise(scored, phantom.mask, alpha=0.1)
     assert p.coverage is not None
-    for method in METHODS:
+    assert tuple(p.tau) == PROMISED
+    for method in PROMISED:
         inside = p.set_of(method)
         assert p.area[method] == pytest.approx(inside.mean(), abs=1e-3)  # thresholds are shown in float64
         assert p.coverage[method] == pytest.approx(inside[phantom.mask].mean(), abs=2e-3)
@@ -43,6 +44,13 @@ def test_thresholds_are_those_of_the_study(scored) -> None:
     assert p.tau["CRC"] == pytest.approx(float(split.tau("CRC")[0]))
     assert p.tau["COAT"] == pytest.approx(p.tau_hat["COAT"] - split.calibrations["COAT"].shift)
     assert p.sentences[0] == split.calibrations["CRC"].guarantee
+    assert p.tau["AA-CRC"] == pytest.approx(p.tau_hat["AA-CRC"] - split.calibrations["AA-CRC"].shift)
+
+
+def test_with_confidence_every_threshold_falls_and_the_sentence_says_how_sure(scored) -> None:
+    usual, sure = promise(scored, alpha=0.1), promise(scored, alpha=0.1, delta=0.1)
+    assert all(sure.tau[m] < usual.tau[m] for m in PROMISED)
+    assert "probability of at least 90" in sure.sentences[0]
 
 
 def test_a_pool_image_gets_the_threshold_that_its_table_holds() -> None:
@@ -51,6 +59,7 @@ def test_a_pool_image_gets_the_threshold_that_its_table_holds() -> None:
     p = promise(score(draw(int(name.rsplit("-", 1)[1])).image, "phantom", name), alpha=0.1)
     for method in ("plug-in", "AT", "COAT"):
         assert p.tau_hat[method] == pytest.approx(float(study.tau_hat(method, 0.1)[7]), abs=0.02)
+    assert p.tau["AA-CRC"] == pytest.approx(float(split_study(study, 0.1, 0).tau("AA-CRC")[7]), abs=0.02)
 
 
 def test_a_larger_alpha_never_marks_more_under_crc(scored) -> None:
@@ -83,9 +92,20 @@ def test_any_shape_of_image_comes_back_on_its_own_grid(shape: tuple[int, int, in
     assert abs(p.logits.shape[0] / p.logits.shape[1] - shape[0] / shape[1]) < 0.02 * shape[0] / shape[1]
 
 
-def test_the_polyp_model_says_what_it_does_not_know(phantom) -> None:
-    assert models() == ("phantom", "polyp")
-    assert any("colonoscopy" in note for note in outline(phantom.image, model="polyp").notes)
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("polyp-sinet", "colonoscopy"),
+        ("skin", "dermoscopy"),
+        ("fire-pspnet", "the very videos that calibrate"),
+        ("phantom", "drawn"),
+    ],
+)
+def test_every_model_says_what_it_does_not_know(phantom, model: str, words: str) -> None:
+    assert models() == STUDIES
+    said = outline(phantom.image, model=model).notes
+    assert any(words in note for note in said)
+    assert model == "phantom" or any("no medical device" in n or "safety" in n for n in said)
 
 
 @pytest.mark.parametrize(

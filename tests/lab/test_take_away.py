@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.figures.palette import rgb_of
-from core.lab.study import METHODS, ROWS
+from core.figures.palette import COLOURS, rgb_of
+from core.lab.study import METHODS, PROMISED, TABLE
 from core.lab.take_away import (
+    chart_rows,
     image_rows,
     outlines_png,
     pool_rows,
@@ -20,6 +21,7 @@ from core.lab.take_away import (
     set_png,
     study_rows,
     to_csv,
+    trade_lines,
 )
 from tests.lab.made_study import made_promise, made_split
 
@@ -72,10 +74,19 @@ def test_one_row_for_each_image_and_method_with_the_miss_beside_the_coverage():
 
 def test_the_table_of_methods_never_lacks_its_anchors():
     rows = study_rows(made_split())
-    assert [r["method"] for r in rows] == list(ROWS)
+    assert [r["method"] for r in rows] == list(TABLE)
     whole = rows[-1]
     assert (whole["area"], whole["coverage"]) == (1.0, 1.0)
     assert whole["gap"] == pytest.approx(0.1)
+    assert math.isnan(whole["gap_at_crc_area"]) and rows[0]["gap_at_crc_area"] == pytest.approx(
+        rows[0]["gap"]
+    )
+
+
+def test_charts_get_every_row_that_has_a_colour_and_a_line_for_every_promise():
+    split = made_split()
+    assert [r["method"] for r in chart_rows(split)] == [m for m in TABLE if m in COLOURS]
+    assert list(trade_lines(split)) == [m for m in TABLE if m in PROMISED]
 
 
 def test_every_pool_image_has_a_row_and_test_rows_average_to_the_table():
@@ -84,7 +95,7 @@ def test_every_pool_image_has_a_row_and_test_rows_average_to_the_table():
     assert [r["image"] for r in rows] == list(split.study.curves.names)
     tested = [r for r in rows if r["part"] == "test"]
     assert len(tested) == len(split.testing)
-    for m in METHODS:
+    for m in PROMISED:
         mine = [r[f"coverage_{m}"] for r in tested if not math.isnan(r[f"coverage_{m}"])]
         assert np.mean(mine) == pytest.approx(split.evaluations[m].coverage)
     assert all(math.isnan(r["coverage_CRC"]) for r in rows if r["lesion_area"] == 0)

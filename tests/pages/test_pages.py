@@ -222,4 +222,4 @@ def test_start_follows_the_study_only_where_its_pictures_are(monkeypatch) -> Non
     app.session_state["model"] = "polyp"
     app.run()
     assert not app.exception
-    assert "pictures of the polyp study do not ship" in text(app)
+    assert "pictures of the study *Polyps, U-Net* do not ship" in text(app)
