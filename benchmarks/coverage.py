@@ -124,8 +124,8 @@ def resampled_row(study: Study, method: str, alpha: float, halves: np.ndarray) -
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure one study, all cells, or one cell."""
-    if args.record and not args.all:
-        raise SystemExit("--record belongs to --all: only the whole table is recorded.")
+    if args.record and (not args.all or args.quick):
+        raise SystemExit("--record belongs to --all without --quick: only the whole table is recorded.")
     if args.cell is not None and args.retrain:
         from benchmarks.coverage_retrain import retrain
 

@@ -188,7 +188,7 @@ def missed(result: dict[str, Any]) -> list[str]:
     lines = [
         f"- {words}: {len(these)} ({'; '.join(name(r) for r in these)})" for words, these in kinds if these
     ]
-    lines += [f"- missing, because its assets are not there: {result['cells_missing']} cells"] * bool(
+    lines += [f"- cells missing, because their assets are not there: {result['cells_missing']}"] * bool(
         result["cells_missing"]
     )
     lines += [f"- under-covered: {', '.join(result['under_covered'])}"] * bool(result["under_covered"])

@@ -114,7 +114,7 @@ def _shift_of(
     area: float, grid: np.ndarray, reached: np.ndarray, area_at: Callable[[np.ndarray], np.ndarray]
 ) -> np.float32:
     """Smallest shift, to float32's own step, at which the mean area is reached."""
-    for _ in range(8):
+    for _ in range(5):
         k = min(int(np.searchsorted(reached, area - 1e-9)), len(grid) - 1)
         low, high = grid[max(k - 1, 0)], grid[k]
         finer = np.unique(np.linspace(low, high, GRID, dtype=np.float32))

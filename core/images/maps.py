@@ -20,7 +20,7 @@ from core.images.maps_files import MAP_LIMITS, File, Found, Layer, find_maps
 from core.images.maps_masks import foreground_of, ready_images, sized_masks
 from core.images.maps_names import counted, listed
 from core.images.maps_pairs import ask_twins, digest, paired, twins_of
-from core.images.maps_values import Choice, Question, answer_of, check_scale, scale_of, to_logits
+from core.images.maps_values import Choice, Question, answer_of, check_scale, said_scale, scale_of, to_logits
 
 __all__ = ["Choice", "Found", "Maps", "Question", "find_maps", "maps_from_arrays", "read_maps", "settle"]
 
@@ -121,6 +121,7 @@ def settle(found: Found, answers: Mapping[str, str] | None = None) -> Maps:
     if "scale" in given:
         scale = given["scale"]
         check_scale(list(maps.values()), scale, notes)
+        notes.append(said_scale(list(maps.values()), scale))
     else:
         scale = scale_of(list(maps.values()), channel is not None, notes)
     missing = [

@@ -139,6 +139,19 @@ def check_scale(layers: Sequence[Layer], scale: str, notes: list[str]) -> None:
         )
 
 
+def said_scale(layers: Sequence[Layer], scale: str) -> str:
+    """What was done to values whose reading was given and not found."""
+    low, high = _span(layers)
+    done = {
+        "clip": "cut at 0 and 1 and taken as probabilities",
+        "percent": "divided by 100, to be probabilities",
+        "255": "divided by 255, to be probabilities",
+        "65535": "divided by 65,535, to be probabilities",
+        "1 as it is": "taken as probabilities",
+    }
+    return f"The values ({low:.4g} to {high:.4g}) were {done.get(scale, f'taken as {scale}')}, as said."
+
+
 def _hard() -> str:
     return (
         "The maps hold nothing but yes and no. That is a decision, not a score: no threshold can move it, so the set is either that or the whole "

@@ -67,7 +67,7 @@ def aacrc(study: Study, alpha: float, calibrating: np.ndarray, seed: int, shifte
     index = subset_flags(len(study.curves), calibrating).nonzero()[:, 0].numpy()
     fitting, shifting = index, index
     if shifted:
-        first, second = _halves(len(index), seed)
+        first, second = halves(len(index), seed)
         fitting, shifting = index[first], index[second]
     features = embedding(study.knots["AT"])
     n = int(study.curves.has_lesion[fitting].sum())
@@ -90,7 +90,7 @@ def aacrc(study: Study, alpha: float, calibrating: np.ndarray, seed: int, shifte
     return Adaptive(tau_hat, Calibration(name, alpha, 0.0, n, n_empty, True, reached, words), fit)
 
 
-def _halves(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def halves(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Two halves, drawn apart from the draw of calibration and test with the same seed."""
     own = int(np.random.default_rng([seed, 1]).integers(2**31))
     return redraw(n, 0.5, own) if n >= 2 else (np.arange(n), np.arange(0))

@@ -199,9 +199,9 @@ def _control_all(study: Study, alpha: float, seed: int, share: float, delta: flo
 
 def _confident(study: Study, alpha: float, half: np.ndarray, seed: int, delta: float) -> Adaptive:
     """AA-CRC with confidence: one half of the calibration images sets the rule, the other finds a shift that holds with 1 - delta."""
-    from core.lab.adaptive import aacrc
+    from core.lab.adaptive import aacrc, halves
 
-    first, second = redraw(len(half), 0.5, seed)
+    first, second = halves(len(half), seed)
     rule = aacrc(study, alpha, half[first], seed, shifted=False)
     if not rule.calibration.feasible:
         return replace(rule, calibration=replace(rule.calibration, method="AA-CRC"))

@@ -145,6 +145,12 @@ def small(monkeypatch):
     monkeypatch.setattr(coverage, "shipped_study", load)
     monkeypatch.setattr("core.lab.pool_groups.stored_columns", lambda domain, names_: names)
     monkeypatch.setattr(coverage, "DRAWS", 20)
+    monkeypatch.setattr(coverage, "CELLS", FEW)
+
+
+FEW = tuple(
+    (d, k, 0.2) for d, k in (("polyp", "unet"), ("polyp", "sinet"), ("skin", "unet"), ("fire", "deeplab"))
+)
 
 
 def test_all_prints_a_line_a_cell_and_writes_nothing_unless_asked(
@@ -159,10 +165,11 @@ def test_all_prints_a_line_a_cell_and_writes_nothing_unless_asked(
     assert "cells_under_covered" in printed
     assert not list((tmp_path / "results").iterdir())
     found = json.loads((tmp_path / "out.json").read_text())
-    assert found["cells"] == 20
-    assert found["cells_missing"] == 4
-    assert len(found["rows"]) == 20 * len(METHODS)
-    assert {r["model"] for r in found["by_video"]} == {"unet", "deeplab", "pspnet"}
+    assert found["cells"] == 3
+    assert found["cells_missing"] == 1
+    assert len(found["rows"]) == 3 * len(METHODS)
+    assert [r["method"] for r in found["by_video"]] == ["CRC", "plug-in", "AT", "COAT"]
+    assert {r["model"] for r in found["by_video"]} == {"deeplab"}
 
 
 def test_the_record_is_a_card_and_the_same_every_time(small, tmp_path, monkeypatch) -> None:
@@ -178,7 +185,7 @@ def test_the_record_is_a_card_and_the_same_every_time(small, tmp_path, monkeypat
     assert not {"seconds", "device"} & set(found)
     assert str(tmp_path) not in "".join(texts[0])
     assert "What this table does not show" in card
-    assert "missing, because its assets are not there: 4 cells" in card
+    assert "cells missing, because their assets are not there: 1" in card
     for word in (*METHODS, "paired standard error", "further frames of the same videos"):
         assert word in card
 
@@ -233,7 +240,7 @@ def test_predictors_that_are_fitted_anew_are_compared_with_the_table() -> None:
     study = shipped_study("phantom")
     d2, quantiles, pool = shipped_inputs()
     settings = {
-        m: replace(CoatSettings(objective=o), epochs=2, members=2)
+        m: replace(CoatSettings(objective=o), epochs=1, members=2)
         for m, o in (("AT", "at"), ("COAT", "at then coat"))
     }
     args = argparse.Namespace(cell=("phantom", "unet", 0.2), share=0.5, splits=4, seed=0)
