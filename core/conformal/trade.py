@@ -16,7 +16,7 @@ import torch
 from core.conformal.control import subset_flags
 from core.conformal.curves import CoverageCurves
 
-GRID = 48
+GRID = 32
 """Shifts looked at in one go."""
 
 
@@ -41,7 +41,7 @@ def trade_curve(
     alpha: float,
     subset: np.ndarray | None = None,
     at_area: float | None = None,
-    points: int = 60,
+    points: int = 40,
 ) -> Trade:
     """Walk a common extra shift from tight to wide.
 

@@ -94,7 +94,7 @@ def load_network(path: str | Path) -> tuple[nn.Module, Spec, dict[str, object]]:
     return model.to(best_device()), spec, facts
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def shipped_network(name: str) -> tuple[nn.Module, Spec, dict[str, object]]:
     """The base network that ships under a study's name, loaded once a process."""
     return load_network(ASSETS / "weights" / f"{name}.safetensors")

@@ -30,14 +30,14 @@ GROUP_COLUMNS = {
     "group": st.column_config.TextColumn("Group"),
     "method": st.column_config.TextColumn("Method"),
     "coverage": st.column_config.NumberColumn(
-        "Coverage", format="percent", width=85, help="Mean share of the lesion inside."
+        "Coverage", format="percent", help="Mean share of the lesion inside."
     ),
     "gap": st.column_config.NumberColumn(
-        "Gap", format="percent", width=70, help="How far single images lie from the promise."
+        "Gap", format="percent", help="How far single images lie from the promise."
     ),
-    "area": st.column_config.NumberColumn("Set area", format="percent", width=80, help="The price."),
+    "area": st.column_config.NumberColumn("Set area", format="percent", help="The price."),
     "calibrating": st.column_config.NumberColumn(
-        "n", width=50, help="Calibration images with a lesion in this group."
+        "Calibrate", help="Calibration images with a lesion in this group."
     ),
     "testing": st.column_config.NumberColumn("Tested", help="Test images with a lesion in this group."),
 }
@@ -114,24 +114,24 @@ def _groups(split: Split, chosen: str, shown: Promise | None) -> None:
         for r in rows
         if r.testing and r.method not in ("oracle", "whole image")
     ]
-    left, right = st.columns([5, 6], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         st.altair_chart(group_chart(drawn, split.alpha, column.name), width="stretch", key="groups-chart")
     with right:
-        cells = [
-            {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in vars(r).items()}
-            | {"method": f"{r.method} (whole image)" if r.whole else r.method}
-            for r in rows
-        ]
-        st.dataframe(
-            cells,
-            column_order=list(GROUP_COLUMNS),
-            column_config=GROUP_COLUMNS,
-            hide_index=True,
-            width="stretch",
-            height=420,
-        )
-    st.markdown(by_group_sentence(report) if by_group else one_shift_sentence(report))
+        st.markdown(by_group_sentence(report) if by_group else one_shift_sentence(report))
+    cells = [
+        {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in vars(r).items()}
+        | {"method": f"{r.method} (whole image)" if r.whole else r.method}
+        for r in rows
+    ]
+    st.dataframe(
+        cells,
+        column_order=list(GROUP_COLUMNS),
+        column_config=GROUP_COLUMNS,
+        hide_index=True,
+        width="stretch",
+        height=320,
+    )
     if split.delta is not None:
         st.caption("Groups are controlled on average here, also while the page promises with confidence.")
 
