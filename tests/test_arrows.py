@@ -68,8 +68,14 @@ def imports_of(path: Path, module: str) -> list[tuple[int, str]]:
 
 def sources(root: Path) -> list[tuple[Path, str]]:
     """Every source file of the house with its module name."""
-    files = [*root.glob("app.py"), *(f for top in ("core", "pages", "benchmarks") for f in sorted((root / top).rglob("*.py")))]
-    return [(file, ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__")) for file in files]
+    files = [
+        *root.glob("app.py"),
+        *(f for top in ("core", "pages", "benchmarks") for f in sorted((root / top).rglob("*.py"))),
+    ]
+    return [
+        (file, ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"))
+        for file in files
+    ]
 
 
 def broken_arrows(root: Path) -> list[str]:
@@ -87,7 +93,9 @@ def broken_arrows(root: Path) -> list[str]:
             elif target not in (None, room, "core") and room is not None:
                 if target not in LEVEL or room not in LEVEL:
                     if room != "core":
-                        complaints.append(f"{where}: {target if target not in LEVEL else room} has no place in LEVEL")
+                        complaints.append(
+                            f"{where}: {target if target not in LEVEL else room} has no place in LEVEL"
+                        )
                     else:
                         complaints.append(f"{where}: the package itself imports nothing of ours")
                 elif LEVEL[target] >= LEVEL[room] and (room, target) not in SIDEWAYS:

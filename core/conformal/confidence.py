@@ -94,7 +94,9 @@ def calibrate_with_confidence(
         shift = float(table.v[min(int(torch.searchsorted(weight.cumsum(0), target)), len(table.v) - 1)])
         covered = float(weight[table.v <= shift].sum()) / n
     feasible = math.isfinite(shift)
-    return Calibration(method, alpha, shift, n, n_empty, feasible, covered, _sentence(alpha, delta, n, feasible))
+    return Calibration(
+        method, alpha, shift, n, n_empty, feasible, covered, _sentence(alpha, delta, n, feasible)
+    )
 
 
 def _sentence(alpha: float, delta: float, n: int, feasible: bool) -> str:

@@ -55,7 +55,7 @@ def sized_masks(
     answer = answer_of(answers, ask)
     if answer == "drop":
         notes.append(
-            f"{len(other)} masks of another size than their map left out: {listed([flat[j].name for j in other])}."
+            f"{len(other)} mask{'s' if len(other) > 1 else ''} whose size is not the map's left out: {listed([flat[j].name for j in other])}."
         )
         flat = {j: m for j, m in flat.items() if j not in other}
         if not flat:

@@ -133,6 +133,11 @@ def check_scale(layers: Sequence[Layer], scale: str, notes: list[str]) -> None:
         raise BadImage(
             f"The maps were to be divided by {top:g}, but they hold fractions from {low:.4g} to {high:.4g}, which look like probabilities already."
         )
+    if scale.startswith("logits") and layers[0].array.dtype.kind == "u" and high > CLAMP:
+        raise BadImage(
+            f"The maps were to be read as logits, but they hold whole numbers from {low:.4g} to {high:.4g} without a sign, as pictures of "
+            "probabilities do. Bring the logits themselves (NPY, NPZ or TIFF with floats), or read these maps as probabilities throughout."
+        )
     if scale.startswith("logits") and low >= 0 and high <= 1:
         notes.append(
             "The values lie between 0 and 1, as probabilities do; they were taken as logits, as asked."

@@ -31,7 +31,9 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser(
         "predict", help="outlines, thresholds and areas for one image (or each slice or file in it)"
     )
-    one.add_argument("image", type=Path, help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them; with --with: score maps")
+    one.add_argument(
+        "image", type=Path, help="PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them; with --with: score maps"
+    )
     one.add_argument("--mask", type=Path, help="truth of the same size: 0 is background")
     one.add_argument("--alpha", type=float, default=table["alpha"].default, help=_plain(table["alpha"].help))
     one.add_argument(
@@ -63,11 +65,17 @@ def parser() -> argparse.ArgumentParser:
     study.add_argument("--epochs", type=int, help="epochs of the base network")
     study.add_argument("--minutes", type=float, help="stop training the base network after so many minutes")
 
-    grid = commands.add_parser("temperatures", help="fit COAT at fixed temperatures and record what the page of T and alpha shows")
+    grid = commands.add_parser(
+        "temperatures", help="fit COAT at fixed temperatures and record what the page of T and alpha shows"
+    )
     grid.add_argument("name", choices=NAMES, metavar="NAME", help="a study that is made")
     grid.add_argument("--data", type=Path, help="folder of the real data set (images/, masks/)")
-    grid.add_argument("--work", type=Path, default=Path(".work"), help="folder for finished parts; a stopped run goes on")
-    grid.add_argument("--out", type=Path, default=None, help="where results go; the project's assets when absent")
+    grid.add_argument(
+        "--work", type=Path, default=Path(".work"), help="folder for finished parts; a stopped run goes on"
+    )
+    grid.add_argument(
+        "--out", type=Path, default=None, help="where results go; the project's assets when absent"
+    )
     return root
 
 
@@ -153,7 +161,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     args = parser().parse_args(argv)
     try:
-        {"predict": predict, "calibrate": calibrate, "study": study, "temperatures": temperatures}[args.command](args)
+        {"predict": predict, "calibrate": calibrate, "study": study, "temperatures": temperatures}[
+            args.command
+        ](args)
     except (ValueError, FileNotFoundError) as error:
         print(str(error), file=sys.stderr)
         return 2

@@ -103,9 +103,10 @@ def nesting_sentence(study: Study, made: dict[str, Nesting]) -> str:
         else " In this draw that changes nothing."
     )
     low, high = float(ALPHAS[0]), float(ALPHAS[-1])
+    some = "some" if any(x.crossing for x in made.values()) else "none"
     return (
         "Each predictor gives its thresholds for every α at once, and they rise with α. The shift is found for each α alone, so after it the "
-        f"sets of some of the {n} images cross somewhere between α\u00a0=\u00a0{low:.2g} and {high:.2g}: {listed}. τ″, the lowest threshold of "
+        f"sets of {some} of the {n} images cross somewhere between α\u00a0=\u00a0{low:.2g} and {high:.2g}: {listed}. τ″, the lowest threshold of "
         "all larger α, nests them: a set that promises more then holds every set that promises less, and each promise is kept, for no set has "
         f"become smaller.{cost}"
     )

@@ -37,7 +37,9 @@ def predict(model: nn.Module, rgb: np.ndarray, side: int) -> torch.Tensor:
     try:
         scores = binary_score(model(square[None].to(device)))[0]
     except torch.OutOfMemoryError:
-        logging.getLogger("plumbline").warning("The accelerator is out of memory; this image is scored on the CPU.")
+        logging.getLogger("plumbline").warning(
+            "The accelerator is out of memory; this image is scored on the CPU."
+        )
         torch.cuda.empty_cache()
         scores = binary_score(model.to("cpu")(square[None]))[0]
         model.to(device)

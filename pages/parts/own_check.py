@@ -11,9 +11,6 @@ from core.images.maps import Found, Maps, Question, find_maps, settle
 from core.lab.own_sample import sample_zip
 from pages.parts import own_drop, shelf
 
-NOTES_HEIGHT = 230
-"""Pixels that are kept for the notes, so that nothing below them moves."""
-
 
 def check(files: dict[str, list[own_drop.File]]) -> Maps | None:
     """Read the files and show what they hold. Returns the maps once no question is open, else None."""
@@ -35,8 +32,7 @@ def check(files: dict[str, list[own_drop.File]]) -> Maps | None:
         st.warning(shelf.plain(problem), icon=":material/broken_image:")
     if maps.questions:
         _ask(maps.questions[0], len(maps.questions))
-    with st.container(height=NOTES_HEIGHT, border=False):
-        st.markdown("\n".join(f"- {shelf.plain(note)}" for note in maps.notes))
+    st.markdown("\n".join(f"- {shelf.plain(note)}" for note in maps.notes))
     if st.session_state.get("own-answers"):
         st.button(
             "Ask me again", on_click=_unanswer, icon=":material/undo:", help="Take the last answer back."

@@ -138,8 +138,14 @@ def evidence_of(own: OwnStudy) -> None:
         st.subheader("A gap has its price")
         st.altair_chart(trade_of(own), width="stretch", key="own-trade")
     with right:
-        st.subheader("The promise is about the average")
-        if redrawn is not None:
+        sure = own.settings.promise == "with confidence"
+        st.subheader("The promise is about draws" if sure else "The promise is about the average")
+        if sure:
+            st.caption(
+                f"It holds for at least {percent(1 - own.settings.delta)} of the sets of calibration images that could have been "
+                "drawn; this is one of them. Choose *on average* to see how coverage varies from draw to draw."
+            )
+        elif redrawn is not None:
             st.altair_chart(redrawn, width="stretch", key="own-spread")
         else:
             st.caption(
@@ -191,6 +197,12 @@ def groups(own: OwnStudy) -> None:
             f"calibration images in each. Choose {AREA}, or bring a CSV with a column of your own."
         )
         return
+    if own.settings.promise == "with confidence":
+        st.caption(
+            "Groups are controlled on average only, which marks less than a promise with confidence: the two cannot stand side by side. Choose the "
+            "promise *on average* to see them."
+        )
+        return
     st.dataframe(
         [dict(r) for r in own.grouped.rows], hide_index=True, width="stretch",
         column_config={
@@ -205,8 +217,6 @@ def groups(own: OwnStudy) -> None:
         },
     )  # fmt: skip
     st.markdown(own.grouped.calibration.guarantee)
-    if own.settings.promise == "with confidence":
-        st.caption("The promise by group is on average, also where the other one is with confidence.")
 
 
 def take_home(own: OwnStudy) -> None:

@@ -75,7 +75,9 @@ def test_binned_thresholds_are_close_to_the_exact_ones_and_the_oracle_never_abov
     binned = c.to_bins()
     width = 30 / 1200 + 1e-5
     plug_in = (plug_in_thresholds(binned, ALPHA_KNOTS) - plug_in_thresholds(c, ALPHA_KNOTS)).abs()
-    assert plug_in.mean() <= width and plug_in.max() <= 4 * width  # a share moves a little more where scores lie thin
+    assert (
+        plug_in.mean() <= width and plug_in.max() <= 4 * width
+    )  # a share moves a little more where scores lie thin
     difference = oracle_thresholds(c, 0.1) - oracle_thresholds(binned, 0.1)
     assert (difference >= 0).all() and difference.max() <= width
 

@@ -28,10 +28,14 @@ def pool(n: int, seed: int = 0) -> CoverageCurves:
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 400), st.floats(0.02, 0.5))
 @settings(deadline=None, max_examples=60)
-def test_the_p_value_rises_with_the_risk_and_is_one_at_alpha(one: float, two: float, n: int, alpha: float) -> None:
+def test_the_p_value_rises_with_the_risk_and_is_one_at_alpha(
+    one: float, two: float, n: int, alpha: float
+) -> None:
     low, high = sorted((one, two))
     assert 0 <= hoeffding_bentkus(low, n, alpha) <= hoeffding_bentkus(high, n, alpha) + 1e-12 <= 1 + 1e-12
-    assert hoeffding_bentkus(alpha, n, alpha) == pytest.approx(min(1, math.e * binom.cdf(math.ceil(n * alpha - 1e-9), n, alpha)))
+    assert hoeffding_bentkus(alpha, n, alpha) == pytest.approx(
+        min(1, math.e * binom.cdf(math.ceil(n * alpha - 1e-9), n, alpha))
+    )
 
 
 def test_the_p_value_of_no_miss_at_all_is_that_of_n_heads_in_a_row() -> None:
@@ -73,7 +77,10 @@ def test_the_promise_holds_in_at_least_the_promised_share_of_draws() -> None:
         draw = rng.choice(2000, 60, replace=False)
         some = curves.select(draw)
         for k, shift in enumerate(
-            (calibrate_with_confidence(some, torch.zeros(60), 0.2, 0.1).shift, calibrate(some, torch.zeros(60), 0.2).shift)
+            (
+                calibrate_with_confidence(some, torch.zeros(60), 0.2, 0.1).shift,
+                calibrate(some, torch.zeros(60), 0.2).shift,
+            )
         ):
             at = min(int(np.ceil((shift + 6) / 0.005)), 2400)
             if truth[at] < 0.8:
@@ -86,7 +93,10 @@ def test_too_few_images_get_the_whole_image_and_a_number() -> None:
     found = calibrate_with_confidence(pool(10), torch.zeros(10), 0.1, 0.1)
     assert math.isinf(found.shift) and not found.feasible
     assert "At least 22" in found.guarantee
-    assert "probability of at least 90" in calibrate_with_confidence(pool(60), torch.zeros(60), 0.2, 0.1).guarantee
+    assert (
+        "probability of at least 90"
+        in calibrate_with_confidence(pool(60), torch.zeros(60), 0.2, 0.1).guarantee
+    )
 
 
 @pytest.mark.parametrize(("alpha", "delta"), [(0.0, 0.1), (0.1, 1.0)])

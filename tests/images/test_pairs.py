@@ -37,7 +37,11 @@ def test_a_word_that_only_begins_like_a_mask_is_none(name: str) -> None:
 def test_pairs_keep_their_order_and_lonely_masks_stay_pictures() -> None:
     files = [picture(n) for n in ("b.png", "a_mask.png", "a.png", "c_mask.png")]
     pairs = pair_masks(files)
-    assert [(p.name, m.name if m else None) for p, m in pairs] == [("b.png", None), ("a.png", "a_mask.png"), ("c_mask.png", None)]
+    assert [(p.name, m.name if m else None) for p, m in pairs] == [
+        ("b.png", None),
+        ("a.png", "a_mask.png"),
+        ("c_mask.png", None),
+    ]
 
 
 def test_a_picture_serves_as_mask_and_another_size_is_asked_about() -> None:

@@ -23,7 +23,16 @@ def files(tmp_path):
 
 def test_predict_writes_outlines_sets_and_numbers(files, capsys) -> None:
     out = files / "out"
-    command = ["predict", str(files / "one.png"), "--mask", str(files / "one_mask.png"), "--model", "phantom", "--out", str(out)]
+    command = [
+        "predict",
+        str(files / "one.png"),
+        "--mask",
+        str(files / "one_mask.png"),
+        "--model",
+        "phantom",
+        "--out",
+        str(out),
+    ]
     assert main(command) == 0
     facts = json.loads((out / "one.json").read_text())
     assert set(facts["coverage"]) == {"CRC", "AA-CRC", "plug-in", "AT", "COAT"}
@@ -37,7 +46,21 @@ def test_predict_writes_outlines_sets_and_numbers(files, capsys) -> None:
 def test_a_smaller_alpha_lowers_the_threshold(files) -> None:
     taus = []
     for alpha in ("0.05", "0.3"):
-        assert main(["predict", str(files / "one.png"), "--alpha", alpha, "--model", "phantom", "--out", str(files / alpha)]) == 0
+        assert (
+            main(
+                [
+                    "predict",
+                    str(files / "one.png"),
+                    "--alpha",
+                    alpha,
+                    "--model",
+                    "phantom",
+                    "--out",
+                    str(files / alpha),
+                ]
+            )
+            == 0
+        )
         taus.append(json.loads((files / alpha / "one.json").read_text())["threshold_logit"]["CRC"])
     assert taus[0] < taus[1]
 
@@ -52,7 +75,9 @@ def test_a_smaller_alpha_lowers_the_threshold(files) -> None:
         (["one.png", "--slice", "3"], "no slice 3"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence_and_exit_code_two(files, capsys, arguments: list[str], words: str) -> None:
+def test_what_cannot_be_done_is_one_sentence_and_exit_code_two(
+    files, capsys, arguments: list[str], words: str
+) -> None:
     (files / "notes.txt").write_text("this is no image at all")
     Image.fromarray(np.zeros((10, 10), np.uint8)).save(files / "small.png")
     paths = [str(files / a) if a.endswith((".png", ".txt")) else a for a in arguments]
@@ -77,11 +102,24 @@ def test_every_picture_of_a_zip_gets_files_of_its_own_and_masks_are_masks(files)
     assert main(["predict", str(files / "some.zip"), "--model", "phantom", "--out", str(files / "out")]) == 0
     found = {p.name: json.loads(p.read_text()) for p in (files / "out").glob("*.json")}
     assert len(found) == 3
-    assert [f["coverage"] is not None for f in sorted(found.values(), key=lambda f: f["image"])] == [False, False, True]
+    assert [f["coverage"] is not None for f in sorted(found.values(), key=lambda f: f["image"])] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_mask_of_another_size_is_scaled_only_when_asked(files) -> None:
     Image.open(files / "one_mask.png").resize((128, 128)).save(files / "half.png")
-    command = ["predict", str(files / "one.png"), "--mask", str(files / "half.png"), "--model", "phantom", "--out", str(files / "o")]
+    command = [
+        "predict",
+        str(files / "one.png"),
+        "--mask",
+        str(files / "half.png"),
+        "--model",
+        "phantom",
+        "--out",
+        str(files / "o"),
+    ]
     assert main(command) == 2
     assert main([*command, "--resize-mask"]) == 0

@@ -137,7 +137,9 @@ def test_progress_facts_and_time_left_are_told():
     assert state.seconds_left == pytest.approx(80.0)  # nothing better to go by than the start
     clock.now = 22.0
     work.step()
-    assert ticket.state().seconds_left == pytest.approx(6.0)  # 2 s a step, three to go; the loading no longer counts
+    assert ticket.state().seconds_left == pytest.approx(
+        6.0
+    )  # 2 s a step, three to go; the loading no longer counts
     clock.now = 23.0
     assert ticket.state().seconds_left == pytest.approx(5.0)  # counts down between reports
     clock.now = 100.0
@@ -315,7 +317,9 @@ def test_the_work_is_let_go_of_when_it_has_run():
     runner = Runner()
     ticket = runner.submit("a", quick(1))
     ticket.result(PATIENCE)
-    assert ticket._job.work is None  # a closure over uploaded images must not live as long as the cached result
+    assert (
+        ticket._job.work is None
+    )  # a closure over uploaded images must not live as long as the cached result
 
 
 def test_a_negative_cache_is_refused():

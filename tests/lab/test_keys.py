@@ -23,7 +23,9 @@ plain = st.recursive(
 @given(plain, plain)
 def test_values_that_print_differently_have_different_keys(a, b):
     # == calls 1 and 1.0 and True equal; a job's settings that differ in type may well behave differently
-    assert (settings_key("job", a) == settings_key("job", b)) == (repr(sorted_maps(a)) == repr(sorted_maps(b)))
+    assert (settings_key("job", a) == settings_key("job", b)) == (
+        repr(sorted_maps(a)) == repr(sorted_maps(b))
+    )
 
 
 def sorted_maps(value):

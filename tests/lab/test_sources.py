@@ -20,7 +20,9 @@ def folder(path, names: list[str], suffix: str = "") -> None:
     for sub in ("images", "masks"):
         (path / sub).mkdir(parents=True)
     for k, name in enumerate(names):
-        Image.fromarray(np.random.default_rng(k).integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(path / "images" / f"{name}.jpg")
+        Image.fromarray(np.random.default_rng(k).integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(
+            path / "images" / f"{name}.jpg"
+        )
         Image.fromarray(np.full((8, 8), 255, np.uint8)).save(path / "masks" / f"{name}{suffix}.png")
 
 
@@ -91,7 +93,9 @@ def test_what_is_missing_is_said(tmp_path) -> None:
     with pytest.raises(DataAbsent, match="2 videos"):
         source("fire", tmp_path / "set", splits=tmp_path)
     (tmp_path / "splits").mkdir()
-    (tmp_path / "splits" / "fire.json").write_text(json.dumps({"d1": ["a"], "d1_val": [], "d2": ["c"], "pool": ["b"]}))
+    (tmp_path / "splits" / "fire.json").write_text(
+        json.dumps({"d1": ["a"], "d1_val": [], "d2": ["c"], "pool": ["b"]})
+    )
     with pytest.raises(DataAbsent, match="c among them"):
         source("fire", tmp_path / "set", splits=tmp_path / "splits")
 

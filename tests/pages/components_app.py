@@ -26,7 +26,10 @@ def show() -> None:
         st.session_state.want = "ramp"
     if st.button("Another threshold for CRC"):
         st.session_state.crc = -float("inf")
-    items = [{"id": name, "image": np.roll(IMAGE, 20 * i, 1), "caption": name, "badge": f"{i} %"} for i, name in enumerate(MAPS)]
+    items = [
+        {"id": name, "image": np.roll(IMAGE, 20 * i, 1), "caption": name, "badge": f"{i} %"}
+        for i, name in enumerate(MAPS)
+    ]
     chosen = gallery(items, st.session_state.get("want", "wave"), key="shown", label="Test images")
     st.write("chosen:", chosen)
     taus = {**TAUS, "CRC": st.session_state.get("crc", TAUS["CRC"])}

@@ -17,7 +17,9 @@ from pages.components.gallery import settle, thumbnail
 from pages.components.picture import encode_mark, encode_pixels
 
 APP = Path(__file__).resolve().parent / "components_app.py"
-SCORES = hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.floats(-20, 20, width=32))
+SCORES = hnp.arrays(
+    np.float32, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.floats(-20, 20, width=32)
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,9 @@ def test_the_browsers_set_holds_pythons_set_and_at_most_one_step_more(logits, ta
 @given(SCORES)
 def test_a_threshold_that_is_a_score_itself_keeps_that_pixel(logits):
     for tau in np.clip(logits.ravel(), -LIMIT, LIMIT)[:5]:
-        assert (encode_scores(logits)[np.clip(logits, -LIMIT, LIMIT) >= tau] >= encode_threshold(float(tau))).all()
+        assert (
+            encode_scores(logits)[np.clip(logits, -LIMIT, LIMIT) >= tau] >= encode_threshold(float(tau))
+        ).all()
 
 
 def test_ends_of_the_scale():
@@ -66,7 +70,9 @@ def test_an_infinite_threshold_travels_as_json_that_a_browser_can_read():
 def test_pixels_are_named_by_what_they_hold(world):
     logits = world["MAPS"]["wave"]
     first = encode_pixels(world["IMAGE"], logits, world["MASK"])
-    assert encode_pixels(world["IMAGE"].copy(), logits.copy(), world["MASK"].copy())["digest"] == first["digest"]
+    assert (
+        encode_pixels(world["IMAGE"].copy(), logits.copy(), world["MASK"].copy())["digest"] == first["digest"]
+    )
     assert encode_pixels(world["IMAGE"], logits + 1, world["MASK"])["digest"] != first["digest"]
     assert encode_pixels(world["IMAGE"], logits, None)["digest"] != first["digest"]
     with pytest.raises(ValueError, match=r"mask has size \(80, 99\) and the picture \(80, 100\)"):
@@ -74,7 +80,11 @@ def test_pixels_are_named_by_what_they_hold(world):
 
 
 def test_a_thumbnail_is_a_small_picture_of_any_array():
-    for array in (np.zeros((40, 300), bool), np.full((30, 20), 40000, np.uint16), np.zeros((9, 9, 3), np.uint8)):
+    for array in (
+        np.zeros((40, 300), bool),
+        np.full((30, 20), 40000, np.uint16),
+        np.zeros((9, 9, 3), np.uint8),
+    ):
         assert thumbnail(array).startswith("data:image/png;base64,")
         assert len(thumbnail(array)) < 3000
 
@@ -89,7 +99,9 @@ def test_the_later_of_click_and_python_chooses():
 
     assert after("a") == "a"
     assert after("a", {"id": "b", "mark": "1"}) == "b"
-    assert after("a", {"id": "b", "mark": "1"}) == "b", "Python that says the same again does not undo the click"
+    assert after("a", {"id": "b", "mark": "1"}) == "b", (
+        "Python that says the same again does not undo the click"
+    )
     assert after("b", {"id": "b", "mark": "1"}) == "b", "nor does feeding back what was returned"
     assert after("c", {"id": "b", "mark": "1"}) == "c", "a new wish of Python's wins over an old click"
     assert after("c", {"id": "a", "mark": "2"}) == "a", "and a new click over an old wish"

@@ -100,7 +100,9 @@ def test_it_starts_at_crcs_threshold_and_dragging_changes_the_sentence_to_python
         text = sentence_of(shown)
         assert text != first
         check_against_python(world, "wave", text, float(range_of(shown).input_value()))
-        assert range_of(shown).get_attribute("aria-valuetext").replace("\xa0", " ") in text.replace("At threshold ", "")
+        assert range_of(shown).get_attribute("aria-valuetext").replace("\xa0", " ") in text.replace(
+            "At threshold ", ""
+        )
 
 
 @pytest.mark.browser
@@ -114,7 +116,10 @@ def test_the_persons_threshold_outlives_new_thresholds_but_not_a_new_image(shown
     shown.get_by_role("button", name="To COAT").click()
     check_against_python(world, "wave", sentence_of(shown), -1.0)
     shown.get_by_role("button", name="Back to CRC").click()
-    assert sentence_of(shown) == "At threshold 0 (the whole image): 100 % of the lesion inside, 100 % of the image marked."
+    assert (
+        sentence_of(shown)
+        == "At threshold 0 (the whole image): 100 % of the lesion inside, 100 % of the image marked."
+    )
     range_of(shown).press("End")
     assert "whole image" not in sentence_of(shown)
     shown.get_by_role("button", name="hill").click()
@@ -138,7 +143,9 @@ def test_wiping_by_keyboard_and_by_pointer(shown, world):
     shown.locator(".wipe .frame").click(position={"x": box["width"] * 0.25, "y": box["height"] / 3})
     shown.wait_for_function("(each) => each.ariaValueNow === '25'", arg=handle.element_handle())
     for side, tau in (("left", 1.0), ("right", -1.0)):
-        check_against_python(world, "wave", shown.locator(f".wipe .caption.{side}").inner_text().replace("\xa0", " "), tau)
+        check_against_python(
+            world, "wave", shown.locator(f".wipe .caption.{side}").inner_text().replace("\xa0", " "), tau
+        )
 
 
 BLUE_COLUMNS = """(canvas) => {
@@ -162,7 +169,8 @@ def test_an_outline_runs_between_pixels_where_the_scores_cross_and_its_chip_hide
     # (40 - 50) / 10 is COAT's -1, and a pixel's middle is at + 0.5: the line's middle lies at 40.5 of 100 columns.
     there = "found.length && Math.abs(100 * found.reduce((a, b) => a + b) / found.length - 40.5) < 0.3"
     shown.wait_for_function(
-        f"(canvas) => {{ const found = ({BLUE_COLUMNS})(canvas); return {there} }}", arg=canvas.element_handle()
+        f"(canvas) => {{ const found = ({BLUE_COLUMNS})(canvas); return {there} }}",
+        arg=canvas.element_handle(),
     )
     chip = shown.locator(".threshold .chips button", has_text="COAT")
     assert chip.get_attribute("aria-pressed") == "true"
@@ -203,7 +211,9 @@ def test_axe_finds_nothing_serious(page, address, scheme):
         for each in axe.run(page).response["violations"]
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
-        if any(isinstance(part, list) for part in node["target"])  # a list: inside a shadow root, where only ours live
+        if any(
+            isinstance(part, list) for part in node["target"]
+        )  # a list: inside a shadow root, where only ours live
     ]
     assert ours == []
 
@@ -214,6 +224,9 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(page, address):
     page.goto(address)
     page.wait_for_function(LOADED)
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
-    picture, curve = page.locator(".threshold .stage").bounding_box(), page.locator(".threshold .side").bounding_box()
+    picture, curve = (
+        page.locator(".threshold .stage").bounding_box(),
+        page.locator(".threshold .side").bounding_box(),
+    )
     assert curve["y"] >= picture["y"] + picture["height"]
     assert picture["width"] > 300

@@ -30,7 +30,9 @@ def page(name: str, **address: str) -> AppTest:
 
 
 def text(app: AppTest) -> str:
-    return "\n".join(str(e.value) for kind in ("header", "markdown", "caption", "info", "warning") for e in app.get(kind))
+    return "\n".join(
+        str(e.value) for kind in ("header", "markdown", "caption", "info", "warning") for e in app.get(kind)
+    )
 
 
 def png(array: np.ndarray) -> bytes:
@@ -39,11 +41,15 @@ def png(array: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def drop(app: AppTest, images: list[tuple[str, bytes]], masks: list[tuple[str, bytes]] | None = None) -> AppTest:
+def drop(
+    app: AppTest, images: list[tuple[str, bytes]], masks: list[tuple[str, bytes]] | None = None
+) -> AppTest:
     """Drop files on the coverage page."""
     for key, files in (("images", images), ("masks", masks or [])):
         if files:
-            app.file_uploader(key=key).set_value([(name, data, "application/octet-stream") for name, data in files])
+            app.file_uploader(key=key).set_value(
+                [(name, data, "application/octet-stream") for name, data in files]
+            )
     app.run()
     assert not app.exception, app.exception
     return app
@@ -62,7 +68,9 @@ def test_start_shows_a_hard_image_with_its_numbers_and_the_promise() -> None:
 def test_the_first_image_on_start_is_one_that_crc_fails_and_coat_does_not() -> None:
     app = page("start")
     shown = {m.label: m.value for m in app.metric}
-    crc, coat = (float(part.strip().rstrip("%").strip()) for part in shown["Lesion found, CRC → COAT"].split("→"))
+    crc, coat = (
+        float(part.strip().rstrip("%").strip()) for part in shown["Lesion found, CRC → COAT"].split("→")
+    )
     assert crc < 70
     assert coat > crc + 15
 
@@ -106,7 +114,11 @@ def test_the_picture_can_be_compared_by_a_handle_instead(monkeypatch) -> None:
 
 def test_an_upload_with_its_mask_is_outlined_and_its_coverage_is_known() -> None:
     phantom = draw(99)
-    app = drop(page("coverage"), [("mine.png", png(phantom.image))], [("mine_mask.png", png(phantom.mask.astype(np.uint8) * 255))])
+    app = drop(
+        page("coverage"),
+        [("mine.png", png(phantom.image))],
+        [("mine_mask.png", png(phantom.mask.astype(np.uint8) * 255))],
+    )
     assert "On this image CRC finds" in app.header[0].value
     assert "Thresholds of** mine.png" in text(app)
 
@@ -191,7 +203,9 @@ def test_what_is_taken_home_holds_every_upload_that_was_seen_with_its_mask(monke
     taken: list[list[tuple[str, bool]]] = []
     module = importlib.import_module("pages.parts.take_home")
     monkeypatch.setattr(
-        module, "show", lambda split, shown, mine: taken.append([(p.name, p.coverage is not None) for p in mine])
+        module,
+        "show",
+        lambda split, shown, mine: taken.append([(p.name, p.coverage is not None) for p in mine]),
     )
     one, two = draw(99), draw(98)
     mask = ("one_mask.png", png(one.mask.astype(np.uint8) * 255))

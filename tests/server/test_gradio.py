@@ -110,11 +110,17 @@ def test_uploads_lie_in_the_embeds_own_folder_and_nowhere_else(client, files, se
 @pytest.mark.browser
 def test_the_page_shows_an_outline_at_once_and_new_numbers_after_an_upload(server, page, files):
     page.goto(server.url + "/gradio/")
-    picture = page.get_by_test_id("image").locator("img").or_(page.locator("[aria-label*='Image'] img, .image-frame img")).first
+    picture = (
+        page.get_by_test_id("image")
+        .locator("img")
+        .or_(page.locator("[aria-label*='Image'] img, .image-frame img"))
+        .first
+    )
     picture.wait_for()
     before = picture.get_attribute("src")
     page.locator("input[type=file]").first.set_input_files(str(files / "image.png"))
     page.wait_for_function(
-        "before => [...document.querySelectorAll('img')].some(i => i.src.includes('/file=') && i.src !== before)", arg=before
+        "before => [...document.querySelectorAll('img')].some(i => i.src.includes('/file=') && i.src !== before)",
+        arg=before,
     )
     assert page.get_by_role("button", name="Share").count() == 0

@@ -72,7 +72,9 @@ def test_after_the_last_seed_comes_the_first_again(server, page):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("secure", [True, False], ids=["on this computer", "on a classroom's plain http address"])
+@pytest.mark.parametrize(
+    "secure", [True, False], ids=["on this computer", "on a classroom's plain http address"]
+)
 def test_copy_link_puts_the_address_of_this_view_on_the_clipboard(server, page, secure):
     if secure:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -134,7 +136,11 @@ def probe(name: str, folder: Path) -> dict:
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", "TMPDIR": str(folder)},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            "TMPDIR": str(folder),
+        },
         check=False,
     )
     assert done.returncode == 0, done.stderr
