@@ -79,7 +79,7 @@ def look(split: Split, mine: list[uploads.Upload]) -> tuple[str, Promise | None,
     with strip:
         before = st.session_state.get("gallery-last")
         first = here if here in known else before if before in known else known[0]
-        chosen = clicked = gallery(items, str(first), key=f"gallery-{model}", label="Images", height=440)
+        chosen = clicked = gallery(items, str(first), key=f"gallery-{model}", label="Images", height=404)
     st.session_state["gallery-last"] = clicked
     if here in names and here not in known and clicked == before:
         chosen = (
@@ -117,7 +117,7 @@ def show(chosen: str, own: dict[str, uploads.Upload], split: Split) -> tuple[Pro
         mode="wipe" if compare else "threshold",
         oracle=shown.oracle_tau,
         alt=f"{shown.name} with the outlines of CRC and COAT",
-        height=440,
+        height=404,
         key="wipe-picture" if compare else "picture",
     )
     return shown, notes
