@@ -100,20 +100,20 @@ def check(settings: Any) -> None:
             )
 
 
-@dataclass(frozen=True)
-class CoverageSettings:
-    """What a visitor of the coverage page chooses."""
-
-    alpha: float = knob(
+def _alpha(low: float) -> Any:
+    return knob(
         0.1,
-        0.02,
+        low,
         0.5,
         0.01,
         help="The share of a lesion that may be missed, on average. 0.1 promises that 90 % is inside. A smaller "
         "value promises more and marks more of the image.",
         label="α, share that may be missed",
     )
-    seed: int = knob(
+
+
+def _seed() -> Any:
+    return knob(
         0,
         0,
         9999,
@@ -121,6 +121,35 @@ class CoverageSettings:
         help="Which images calibrate and which are tested. The same seed always gives the same draw.",
         label="seed",
     )
+
+
+def _promise() -> Any:
+    return knob(
+        "on average",
+        choices=("on average", "with confidence"),
+        help="On average: over draws of the calibration images and of the next image, conformal risk control. With confidence: for nearly "
+        "every draw of the calibration images, however they fell; that marks more.",
+        label="promise",
+    )
+
+
+def _delta() -> Any:
+    return knob(
+        0.1,
+        0.01,
+        0.5,
+        0.01,
+        help="How often the calibration images may mislead: 0.1 promises with a confidence of 90 %. Used by the promise with confidence only.",
+        label="δ, chance of a misleading draw",
+    )
+
+
+@dataclass(frozen=True)
+class CoverageSettings:
+    """What a visitor of the coverage page chooses."""
+
+    alpha: float = _alpha(0.02)
+    seed: int = _seed()
     model: str = knob(
         "phantom",
         choices=(
@@ -133,21 +162,8 @@ class CoverageSettings:
         "DeepLab v3+, PSPNet or SINet. A network knows its own kind of picture and nothing else, and is no medical device.",
         label="model",
     )
-    promise: str = knob(
-        "on average",
-        choices=("on average", "with confidence"),
-        help="On average: over draws of the calibration images and of the next image, conformal risk control. With confidence: for nearly "
-        "every draw of the calibration images, however they fell; that marks more.",
-        label="promise",
-    )
-    delta: float = knob(
-        0.1,
-        0.01,
-        0.5,
-        0.01,
-        help="How often the calibration images may mislead: 0.1 promises with a confidence of 90 %. Used by the promise with confidence only.",
-        label="δ, chance of a misleading draw",
-    )
+    promise: str = _promise()
+    delta: float = _delta()
     calibration_share: float = knob(
         0.5,
         0.1,
@@ -279,30 +295,10 @@ class SweepSettings:
 class OwnSettings:
     """What a person chooses who brings score maps of a model of their own. α and seed are those of `CoverageSettings`."""
 
-    alpha: float = knob(
-        0.1,
-        0.01,
-        0.5,
-        0.01,
-        help="The share of a lesion that may be missed, on average. 0.1 promises that 90 % is inside.",
-        label="α, share that may be missed",
-    )
-    seed: int = knob(0, 0, 9999, 1, help="Which images calibrate and which are tested.", label="seed")
-    promise: str = knob(
-        "on average",
-        choices=("on average", "with confidence"),
-        help="On average: over draws of the calibration images and of the next image. With confidence: for nearly every draw of the calibration "
-        "images, however they fell; that marks more and needs more images.",
-        label="promise",
-    )
-    delta: float = knob(
-        0.1,
-        0.01,
-        0.5,
-        0.01,
-        help="How often the calibration images may mislead. Used by the promise with confidence only.",
-        label="δ, chance of a misleading draw",
-    )
+    alpha: float = _alpha(0.01)
+    seed: int = _seed()
+    promise: str = _promise()
+    delta: float = _delta()
     train: str = knob(
         "from 100 images on",
         choices=("from 100 images on", "never"),
