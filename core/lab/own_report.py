@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from datetime import date as calendar
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.lab.own import OwnStudy
@@ -17,11 +15,10 @@ from core.lab.own_charts import own_charts
 from core.lab.own_file import calibration_of, library_version
 from core.lab.own_python import python_lines
 from core.lab.own_words import own_headline, own_price, own_table, rival_of
+from core.lab.report import template
 
 if TYPE_CHECKING:
     from core.figures.altair_figure import Figure
-
-HERE = Path(__file__).resolve().parent
 
 COLUMNS = (
     ("coverage", "coverage", "mean share of the lesion inside the set"),
@@ -68,7 +65,7 @@ def own_report(own: OwnStudy, date: str | None = None, everything: bool = False)
         "settings": json.dumps(shown, indent=1, ensure_ascii=False),
         "version": library_version(),
     }
-    text: str = _template().render(**facts)
+    text: str = template("own_report.html.j2").render(**facts)
     return text
 
 
@@ -85,17 +82,3 @@ def _chart(chart: Figure) -> dict[str, str]:
     from core.figures.export import to_svg
 
     return {"svg": to_svg(chart, 720).decode(), "said": str(chart.to_dict()["description"])}
-
-
-@lru_cache(maxsize=1)
-def _template() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    room = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return room.get_template("own_report.html.j2")

@@ -97,7 +97,7 @@ def html_report(
         "settings": json.dumps(_settings(split, promises, seed), indent=1, ensure_ascii=False),
         "versions": _versions(),
     }
-    return _template().render(**facts)
+    return template("report.html.j2").render(**facts)
 
 
 def _headline(split: Split) -> str:
@@ -229,8 +229,9 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-@lru_cache(maxsize=1)
-def _template() -> Any:
+@lru_cache(maxsize=4)
+def template(name: str) -> Any:
+    """A report's template in this folder; it escapes everything that is not marked safe, and a missing value is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     room = Environment(
@@ -240,4 +241,4 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return room.get_template("report.html.j2")
+    return room.get_template(name)

@@ -115,7 +115,8 @@ def device_line() -> str:
         return f"GPU: {torch.cuda.get_device_name(0)}"
     if device.type == "mps":
         return "GPU: Apple Metal"
-    return f"CPU, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'' if threads == 1 else 's'}"
 
 
 def binary_score(logits: torch.Tensor) -> torch.Tensor:

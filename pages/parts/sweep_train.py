@@ -5,6 +5,7 @@ It draws and asks; `core.lab.train_here` fits. The button's ticket lives in the 
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -136,7 +137,8 @@ def _why(ticket: Ticket) -> str:
         ticket.result()
     except FileNotFoundError as problem:
         return str(problem)
-    except Exception:
+    except Exception:  # a bug of ours: the person gets a sentence, whoever runs the server the traceback
+        logging.getLogger("plumbline").exception("Training on the page failed.")
         return "The run ended with an error. Nothing is lost; try it again, or with another T."
     return "The run has ended."
 
