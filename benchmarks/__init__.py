@@ -16,5 +16,7 @@ BENCHMARKS: dict[str, str] = {
     "aacrc_speed": "benchmarks.aacrc_speed",
     "any_alpha": "benchmarks.any_alpha",
     "ablation": "benchmarks.ablation",
+    "margin": "benchmarks.margin",
+    "loss_speed": "benchmarks.loss_speed",
 }
 """Name on the command line -> module."""

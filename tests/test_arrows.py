@@ -110,7 +110,7 @@ def test_every_arrow_in_this_house_points_down():
 
 BAD = {
     "a method room that knows the lab": ("core/coat/a.py", "from core.lab import study\n"),
-    "settings that know a room": ("core/settings.py", "import core.images.read\n"),
+    "settings that know a room": ("core/settings/knob.py", "import core.images.read\n"),
     "two methods that know each other": ("core/margin/a.py", "from core.car.spectrum import bound\n"),
     "coat's foundation that knows coat": ("core/conformal/a.py", "from core import coat\n"),
     "images that know data": ("core/images/a.py", "import core.data.folders as f\n"),

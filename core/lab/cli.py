@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path, PurePath
 
+from core.lab.cli_losses import add_losses, losses
 from core.lab.cli_own import add_calibrate, add_with, calibrate, predict_with
 from core.lab.sources import NAMES
 from core.settings import CoverageSettings, knobs
@@ -76,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     grid.add_argument(
         "--out", type=Path, default=None, help="where results go; the project's assets when absent"
     )
+    add_losses(commands)
     return root
 
 
@@ -161,9 +163,14 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     args = parser().parse_args(argv)
     try:
-        {"predict": predict, "calibrate": calibrate, "study": study, "temperatures": temperatures}[
-            args.command
-        ](args)
+        run = {
+            "predict": predict,
+            "calibrate": calibrate,
+            "study": study,
+            "temperatures": temperatures,
+            "losses": losses,
+        }
+        run[args.command](args)
     except (ValueError, FileNotFoundError) as error:
         print(str(error), file=sys.stderr)
         return 2

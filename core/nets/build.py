@@ -45,21 +45,26 @@ SPECS = {
 
 
 KINDS = ("unet", "deeplab", "pspnet", "sinet")
+"""Base networks of the studies. `build` knows one more, `"slim"`: the small U-Net that losses are compared on."""
 
 
 def build(spec: Spec) -> nn.Module:
     """Build a network with fresh weights.
 
     `decoder` holds the decoder's channels: five (or four) of the U-Net's stages, one number for DeepLab v3+ and for PSPNet, and
-    for SINet its width and its decoders' channels (SINet has a backbone of its own and ignores `encoder`).
+    for SINet its width and its decoders' channels (SINet has a backbone of its own and ignores `encoder`). The slim U-Net is MONAI's
+    `BasicUNet`; its six channels are those of its stages, and its last layer stays in float32 under autocast.
 
     Raises:
         ValueError: The kind is not known.
     """
+    if spec.kind == "slim":
+        from core.nets.slim import slim_unet
+
+        return slim_unet(spec.decoder, spec.classes)
     if spec.kind not in KINDS:
-        raise ValueError(
-            f"The network kind {spec.kind!r} is not known here; known: {', '.join(map(repr, KINDS))}."
-        )
+        known = ", ".join(map(repr, (*KINDS, "slim")))
+        raise ValueError(f"The network kind {spec.kind!r} is not known here; known: {known}.")
     if spec.kind == "sinet":
         from core.nets.sinet import SINet
 

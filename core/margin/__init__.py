@@ -1,0 +1,1 @@
+"""Losses on logit distances, and whether a probability can be believed."""
