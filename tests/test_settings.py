@@ -6,9 +6,31 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from core.settings import CoatSettings, CoverageSettings, Knob, OwnSettings, SweepSettings, check, knob, knobs
+from core.settings import (
+    AdaptSettings,
+    CarSettings,
+    CoatSettings,
+    CoverageSettings,
+    Knob,
+    MarginSettings,
+    OwnSettings,
+    SweepSettings,
+    TacscSettings,
+    check,
+    knob,
+    knobs,
+)
 
-CLASSES = [CoverageSettings, CoatSettings, SweepSettings, OwnSettings]
+CLASSES = [
+    CoverageSettings,
+    CoatSettings,
+    SweepSettings,
+    OwnSettings,
+    MarginSettings,
+    CarSettings,
+    TacscSettings,
+    AdaptSettings,
+]
 
 
 @dataclass(frozen=True)

@@ -204,10 +204,12 @@ def margin_penalty(
         raise ValueError(f"The hinge is 'linear' or 'squared', not {hinge!r}.")
     x = _wide(logits)
     keep = _kept(x, ignore)
-    excess = F.relu(x.amax(1, keepdim=True).sub(margin) - x, inplace=True)  # amax: quicker than max, which fetches indices
+    excess = F.relu(
+        x.amax(1, keepdim=True).sub(margin) - x, inplace=True
+    )  # amax: quicker than max, which fetches indices
     if hinge == "squared":
         excess = excess.square()
-    return excess.mean() if keep is None else _mean(excess.mean(1), keep)
+    return _mean(excess, None) if keep is None else _mean(excess.mean(1), keep)
 
 
 def margin_loss(
@@ -236,7 +238,7 @@ def soft_dice(logits: torch.Tensor, target: torch.Tensor, ignore: torch.Tensor |
     if keep is not None:
         p, t = p * keep[:, None], t * keep[:, None]
     axes = tuple(range(2, x.ndim))
-    return 1 - ((2 * (p * t).sum(axes) + 1e-5) / ((p + t).sum(axes) + 1e-5)).mean()
+    return _mean(1 - (2 * (p * t).sum(axes) + 1e-5) / ((p + t).sum(axes) + 1e-5), None)
 
 
 def loss_of(settings: MarginSettings) -> Loss:
