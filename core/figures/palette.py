@@ -30,6 +30,35 @@ SHAPES = {
     "whole image": "triangle-down",
 }
 
+LOSS_COLOURS = {
+    "CE": "#8a8f96",
+    "LS": "#CC79A7",
+    "SVLS": "#56B4E9",
+    "focal": "#009E73",
+    "ECP": "#D55E00",
+    "margin": "#0072B2",
+    "CE + T": "#5f656d",
+}
+"""Losses of the margin page; legible on white and on black."""
+LOSS_DASHES = {
+    "CE": [8, 4],
+    "LS": [4, 2],
+    "SVLS": [2, 2],
+    "focal": [10, 3, 2, 3],
+    "ECP": [12, 3, 2, 3, 2, 3],
+    "margin": [1, 0],
+    "CE + T": [3, 5],
+}
+LOSS_SHAPES = {
+    "CE": "square",
+    "LS": "cross",
+    "SVLS": "triangle-up",
+    "focal": "diamond",
+    "ECP": "triangle-down",
+    "margin": "circle",
+    "CE + T": "triangle-right",
+}
+
 
 def rgb_of(name: str) -> tuple[int, int, int]:
     """The colour of a method as three numbers from 0 to 255."""
