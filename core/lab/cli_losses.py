@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from core.lab.margin_cards import write_cards
 from core.lab.margin_sets import MARGIN_SETS, Labelled, load_set
 from core.lab.margin_train import SEEDS, Run, Schedule, planned, run_of, train_run
 from core.lab.margin_write import chosen_margin, validation_rows, write
@@ -41,7 +42,10 @@ def losses(args: argparse.Namespace) -> None:
         raise ValueError(f"Unknown sets: {', '.join(unknown)}. Known: {', '.join(MARGIN_SETS)}.")
     if not args.record_only:
         train_all(sets, args.data, args.work, print)
-    write(args.data, args.work, args.out or ASSETS, lambda line: print(line, flush=True), sets)
+    out = args.out or ASSETS
+    write(args.data, args.work, out, lambda line: print(line, flush=True), sets)
+    for card in write_cards(out):
+        print(f"Card: {card.name}")
 
 
 def train_all(sets: tuple[str, ...], data: Path | None, work: Path, say: Callable[[str], None]) -> None:

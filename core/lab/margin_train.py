@@ -27,8 +27,11 @@ from core.settings import MarginSettings
 STAGES = (8, 16, 32, 64, 128, 8)
 """Channels of the slim U-Net."""
 
-MARGINS = (3.0, 5.0, 10.0)
+MARGINS = (0.0, 3.0, 5.0, 10.0)
 """Margins among which the validation part of one seed chooses."""
+
+PHANTOM_MARGIN = 3.0
+"""m of the phantoms' network: not chosen, but where the margin is at work and can be seen."""
 
 SEEDS = (0, 1, 2)
 
@@ -91,7 +94,8 @@ def planned(sets: tuple[str, ...] = ("skin", "polyp", "nuclei")) -> list[Run]:
     rivals = ("CE", "LS", "focal", "ECP")
     first = [run_of(d, loss, 0) for loss in rivals for d in sets]
     first += [run_of(d, "margin", 0, m) for m in MARGINS for d in sets]
-    first += [run_of("phantom", loss, 0) for loss in (*rivals, "SVLS", "margin")]
+    first += [run_of("phantom", loss, 0) for loss in (*rivals, "SVLS")]
+    first.append(run_of("phantom", "margin", 0, PHANTOM_MARGIN))
     return first + [run_of(d, loss, s) for s in SEEDS[1:] for loss in rivals for d in sets]
 
 

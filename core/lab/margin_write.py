@@ -18,7 +18,7 @@ from core.lab.margin_bridge import bridge
 from core.lab.margin_measure import Measured, measure, measure_run, read_logits
 from core.lab.margin_record import COMMAND, DICE_SLACK, WHOLE, read_tables
 from core.lab.margin_sets import MARGIN_SETS, REAL_SETS, Labelled, load_set
-from core.lab.margin_train import MARGINS, SEEDS, Run, Schedule, run_of
+from core.lab.margin_train import MARGINS, PHANTOM_MARGIN, SEEDS, Run, Schedule, run_of
 from core.nets.weights import ASSETS
 
 Say = Callable[[str], None]
@@ -39,7 +39,9 @@ def chosen_margin(rows: Iterable[dict[str, Any]]) -> float:
 
 def validation_rows(name: str, work: Path, parts: dict[str, Labelled]) -> list[dict[str, Any]]:
     """One row for each margin whose run of seed 0 is finished: `data`, `margin`, and `dice`, `ece_fg`, `ece_all` on the validation part."""
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if name == "phantom":  # there nothing is chosen
+        return rows
     for m in MARGINS:
         path = work / f"{run_of(name, 'margin', 0, m).key}.npz"
         if path.exists():
@@ -107,7 +109,7 @@ def _runs(
 ) -> list[tuple[str, Run, bool]]:
     """Finished runs of a set as (key, run, divided by its temperature), the margin chosen on seed 0's validation part."""
     rows = validation_rows(name, work, parts)
-    m = chosen_margin(rows) if rows else MARGINS[-1]
+    m = chosen_margin(rows) if rows else PHANTOM_MARGIN
     tables["choices"] += [r | {"chosen": r["margin"] == m} for r in rows]
     found = []
     for seed in SEEDS:

@@ -7,13 +7,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.lab.made_losses import finished, logits, part, parts
 
 from core.lab import margin_record as mr
 from core.lab import margin_write as mw
 from core.lab.margin_bridge import bridge, foreground_score
+from core.lab.margin_cards import write_cards
 from core.lab.margin_measure import EDGES, measure
 from core.margin.reliability import Reliability, ece
+from tests.lab.made_losses import finished, logits, part, parts
 
 
 def test_figures_agree_with_a_plain_loop():
@@ -134,6 +135,22 @@ def test_the_bridge_table_carries_area_and_calibration_beside_each_gap(made):
     rows = mr.bridge(made[0])
     assert {r["method"] for r in rows} == {"CRC", "plug-in", "COAT", "oracle", "whole image"}
     assert all({"gap", "area", "coverage", "ece_fg", "ece_all", "gap_sd"} <= set(r) for r in rows)
+
+
+def test_cards_carry_data_licence_command_and_the_records_figures(made):
+    written = {p.name: p.read_text() for p in write_cards(made[0])}
+    assert set(written) == {"margin-polyp.md", "polyp.md"}
+    card = written["margin-polyp.md"]
+    ce = next(r for r in mr.table(made[0]) if r["loss"] == "CE")
+    for part_of in (
+        "Kvasir-SEG",
+        "Licence",
+        "python -m core losses",
+        f"{ce['ece_fg']:.4f}",
+        "CE + temperature",
+        "| 3 |",
+    ):
+        assert part_of in card
 
 
 def test_a_missing_record_names_the_command(tmp_path):

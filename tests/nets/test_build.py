@@ -35,6 +35,16 @@ def test_the_shipped_kinds_take_their_own_square(name):
     assert spec.side % 2 ** len(spec.decoder) == 0
 
 
+def test_the_slim_network_keeps_its_last_layer_in_float32_and_takes_sides_that_16_does_not_divide():
+    model = build(Spec("slim", "", (4, 4, 8, 8, 8, 4), 96, 3)).eval()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        logits = model(torch.zeros(1, 3, 40, 56))
+    assert logits.shape == (1, 3, 40, 56)
+    assert logits.dtype == torch.float32
+    with pytest.raises(ValueError, match="six channel counts"):
+        build(Spec("slim", "", (4, 4), 96, 2))
+
+
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match="'vnet' is not known"):
         build(Spec(kind="vnet"))
