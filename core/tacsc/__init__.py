@@ -1,0 +1,1 @@
+"""Convolutional sparse coding layers whose threshold λ is trained and can follow new images without labels (TA-CSC, SDNet)."""
