@@ -89,7 +89,9 @@ def write(
             )
             if run.seed == 0:
                 arrays |= _arrays(key, facts["measured"])
-                arrays[f"{key}/facts"] = np.array([facts["temperature"], facts["margin"] or np.nan])
+                arrays[f"{key}/facts"] = np.array(
+                    [facts["temperature"], np.nan if facts["margin"] is None else facts["margin"]]
+                )
                 _ship(run, work, out)
             if name in REAL_SETS and key != "SVLS":
                 t, path = facts["temperature"], work / f"{run.key}.npz"
