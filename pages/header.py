@@ -4,12 +4,13 @@ The last two live in the browser: copying needs its clipboard, and the device is
 by app.py), because finding it out needs a slow import and a rerun on a timer could collide with a person's click.
 
 What it is not: state of its own. Study and seed live in the address under "model" and "seed"; every page reads them through
-`pages.parts.choices`.
+`pages.parts.choices`. A page on which one of them means nothing does not show it; it stays as it is for the next page.
 """
 
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.settings import CoverageSettings, knobs
 from pages.parts import choices
@@ -17,6 +18,9 @@ from pages.parts import choices
 _KNOBS = knobs(CoverageSettings)
 
 DEVICE_PATH = "/about/device"
+
+_PLACE = "header-place"
+"""Name in the session of the place that a page may fill; it is new in each run."""
 
 _LINK_AND_DEVICE = st.components.v2.component(
     "plumbline_link_and_device",
@@ -73,42 +77,68 @@ export default function ({ parentElement, data }) {
 )
 
 
-def show() -> None:
-    """Draw the row. Call it once, above the page."""
+def show(study: bool = True, seed: bool = True) -> None:
+    """Draw the row. Call it once, above the page.
+
+    Args:
+        study: Whether the page is about the study that is chosen here.
+        seed: Whether the page draws anything that the seed decides.
+    """
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
-        choices.study_choosers()
-        seed = _KNOBS["seed"]
-        st.markdown("Seed", help=seed.help, width="content")
-        st.number_input(
-            "Seed",
-            int(seed.low or 0),
-            int(seed.high or 0),
-            step=int(
-                seed.step or 1
-            ),  # no default beside the lowest value: `resample` sets the state, and both together warn
-            key="seed",
-            bind="query-params",
-            label_visibility="collapsed",
-            width=80,
-        )
-        st.button(
-            "Resample",
-            on_click=resample,
-            icon=":material/shuffle:",
-            help="Draw the calibration set again: the next seed.",
-        )
+        if study:
+            choices.study_choosers()
+            st.session_state.pop(_PLACE, None)
+        else:
+            st.session_state[_PLACE] = st.container(
+                horizontal=True, vertical_alignment="center", gap="small", width="content"
+            )
+        if seed:
+            _seed()
+        shown = [word for word, there in (("model", study), ("seed", seed)) if there]
         _LINK_AND_DEVICE(
             data={
                 "label": "Copy link",
                 "done": "Link copied",
                 "failed": "Not allowed",
-                "help": "Copy the address of exactly this view: page, model, seed and every control.",
+                "help": f"Copy the address of exactly this view: {', '.join(['page', *shown])} and every control.",
                 "path": DEVICE_PATH,
                 "looking": "Looking for a GPU",
             },
             key="link_and_device",
             width="content",
         )
+
+
+def place() -> DeltaGenerator:
+    """Where the study choosers would stand, for a page that shows another choice there; a row of the page's own where it stands alone (tests)."""
+    kept = st.session_state.get(_PLACE)
+    if isinstance(kept, DeltaGenerator):
+        return kept
+    return st.container(horizontal=True, vertical_alignment="center", gap="small")
+
+
+def _seed() -> None:
+    """The seed and the button that goes to the next one."""
+    seed = _KNOBS["seed"]
+    st.markdown("Seed", help=seed.help, width="content")
+    st.number_input(
+        "Seed",
+        int(seed.low or 0),
+        int(seed.high or 0),
+        step=int(
+            seed.step or 1
+        ),  # no default beside the lowest value: `resample` sets the state, and both together warn
+        key="seed",
+        bind="query-params",
+        label_visibility="collapsed",
+        width=80,
+    )
+    st.button(
+        "Resample",
+        on_click=resample,
+        icon=":material/shuffle:",
+        help="Draw the calibration set again: the next seed.",
+    )
 
 
 def resample() -> None:

@@ -13,15 +13,26 @@ from pages import header
 
 HERE = Path(__file__).resolve().parent
 
-# file, title, address, icon, what it is (tooltip of the navigation). The first is the landing page.
+STUDY_AND_SEED = ("study", "seed")
+"""What the header shows on a page that is about the chosen study and draws by the seed."""
+
+# file, title, address, icon, what it is (tooltip of the navigation), what the header shows. The first is the landing page.
 PAGES = [
-    ("start.py", "Start", "", "home", "What a promise is, in five minutes, and the way to every page."),
+    (
+        "start.py",
+        "Start",
+        "",
+        "home",
+        "What a promise is, in five minutes, and the way to every page.",
+        STUDY_AND_SEED,
+    ),
     (
         "coverage.py",
         "Coverage",
         "coverage",
         "target",
         "Where does the threshold go for your image? COAT beside CRC.",
+        STUDY_AND_SEED,
     ),
     (
         "sweep.py",
@@ -29,6 +40,15 @@ PAGES = [
         "sweep",
         "tune",
         "How soft may the knife be? The temperature at which COAT learns.",
+        STUDY_AND_SEED,
+    ),
+    (
+        "margin.py",
+        "Margin",
+        "margin",
+        "straighten",
+        "Can you believe 0.9? Losses that leave a network sure of what it knows.",
+        (),
     ),
     (
         "own_data.py",
@@ -36,6 +56,7 @@ PAGES = [
         "own-data",
         "upload_file",
         "Your model, your promise: bring score maps with masks.",
+        ("seed",),
     ),
 ]
 
@@ -52,9 +73,10 @@ ways = {
     address: st.Page(
         HERE / file, title=title, url_path=address, icon=f":material/{icon}:", help=what, default=not address
     )
-    for file, title, address, icon, what in PAGES
+    for file, title, address, icon, what, _ in PAGES
 }
 st.session_state["ways"] = ways  # pages link to one another through it
 page = st.navigation(list(ways.values()))
-header.show()
+shown = next(row[-1] for row in PAGES if row[2] == page.url_path)
+header.show(**{part: part in shown for part in STUDY_AND_SEED})
 page.run()

@@ -9,7 +9,10 @@ import streamlit as st
 
 from core.conformal.control import calibrate
 from core.conformal.words import percent, promised
+from core.figures.margin_reliability import reliability_mini
+from core.lab import margin_record
 from core.lab.domains import title_of, words_of
+from core.lab.margin_words import pooled
 from core.lab.promise import Promise, promise
 from core.lab.study import Split, hardest, shipped_study
 from core.lab.words import area_ratio, spread_sentence, start_headline
@@ -149,8 +152,8 @@ def ways(split: Split) -> None:
     from core.figures.strip import strip_chart
 
     st.subheader("Where to go")
-    left, right = st.columns([2, 1], gap="medium")
-    with left.container(border=True):
+    left, right = st.columns(2, gap="medium")
+    with left.container(border=True, height="stretch"):
         st.markdown(
             "**Coverage** · How low must the threshold be *for this image* so that most of its lesion is inside?"
         )
@@ -161,16 +164,38 @@ def ways(split: Split) -> None:
         st.altair_chart(chart, width="stretch", key="mini")
         st.caption("One column an image, worst on the left: orange squares CRC, blue dots COAT.")
         shelf.way_to("coverage", "Open Coverage", ":material/target:")
-    with right.container(border=True):
+    with right.container(border=True, height="stretch"):
+        margin_card()
+    left, right = st.columns(2, gap="medium")
+    with left.container(border=True, height="stretch"):
         st.markdown("**For programs** · The same promise on one screen, as REST endpoint and as MCP tool.")
         st.markdown("[Open the one-screen version](/gradio/) · its foot describes REST and MCP.")
-    with right.container(border=True):
+    with right.container(border=True, height="stretch"):
         st.markdown("**Where to start**")
         st.markdown(
             "*Teacher*: open the lesson below, project this page, ask the question before you touch the handle.\n\n"
             "*Student*: the five minutes above, then Coverage: drag the threshold and watch the price.\n\n"
             "*Engineer*: *Show the code* below; `python -m core predict --help`."
         )
+
+
+def margin_card() -> None:
+    """Reliability of two losses as a miniature; the link alone where nothing is recorded."""
+    st.markdown(
+        "**Margin** · Can you believe 0.9? How often is a network right where it says how sure it is, and what does its loss have to do with it?"
+    )
+    try:
+        found = margin_record.records("phantom")
+    except (FileNotFoundError, ValueError) as problem:
+        st.caption(str(problem))
+        found = {}
+    tables = {k: pooled(found[k], "all") for k in ("CE", "margin") if k in found}
+    if tables:
+        st.altair_chart(reliability_mini(tables, height=250), width="stretch", key="mini-margin")
+        st.caption(
+            "What is true against what is said, on drawn pictures: grey cross-entropy, blue the margin. On the diagonal both agree."
+        )
+    shelf.way_to("margin", "Open Margin", ":material/straighten:")
 
 
 GLOSSARY = {
@@ -187,6 +212,11 @@ GLOSSARY = {
     "other shifts it.",
     "AT": "Adaptive thresholding: a predictor of the threshold that would have been right.",
     "COAT": "Conditional optimisation for adaptive thresholding: a predictor trained on coverage itself.",
+    "reliability, calibrated": "A network is calibrated where pixels of which it says 90 % are right nine times in ten. A "
+    "reliability diagram draws one "
+    "against the other.",
+    "ECE": "Expected calibration error: mean distance of what is said from what is true, over bins of confidence.",
+    "logit distance": "How far a class's logit lies below the largest one of its pixel. A margin leaves distances below m alone.",
     "gap": "Mean distance of single images from the target. Marking everything gives a gap of exactly α: look at the area too.",
     "oracle": "The best threshold for each image, which only the truth knows.",
     "phantom": "A drawn picture with an exactly known lesion.",
