@@ -20,6 +20,9 @@ MOST = 4
 OTHER = ("#5f656d", "#E69F00", "#56B4E9", "#CC79A7")
 """Colours of networks that are no loss of ours."""
 
+_BESIDE = {"before": "#E69F00", "after": "#0072B2"}
+"""One network in two states, in the house's colours of before and after."""
+
 
 class Table(Protocol):
     """What the diagram reads of a reliability table; B equal bins of [0, 1]."""
@@ -102,7 +105,7 @@ def _filled(key: str, table: Table | Mapping[str, Any], titles: Mapping[str, str
             )
     total = float(number.sum())
     return Bins(
-        title, LOSS_COLOURS.get(key, OTHER[k]), LOSS_DASHES.get(key, [1, 0]), LOSS_SHAPES.get(key, "circle"), full,
+        title, LOSS_COLOURS.get(key, _BESIDE.get(key, OTHER[k])), LOSS_DASHES.get(key, [1, 0]), LOSS_SHAPES.get(key, "circle"), full,
         number[full] / max(total, 1.0), said[full], right[full], len(number), int(total),
     )  # fmt: skip
 

@@ -41,7 +41,7 @@ def read_nifti(data: bytes, name: str, budget: Budget, packed: bool = False) -> 
     import nibabel as nib
 
     notes: list[str] = []
-    header = _header(data, name, packed)
+    header = header_of(data, name, packed)
     full = tuple(int(size) for size in header.get_data_shape())
     if not 2 <= len(full) <= 7 or min(full) < 1:
         raise BadImage(
@@ -59,7 +59,7 @@ def read_nifti(data: bytes, name: str, budget: Budget, packed: bool = False) -> 
         )
 
     affine = np.asarray(header.get_best_affine(), dtype=np.float64)
-    file_axes = _orientation(affine, header, notes)
+    file_axes = orientation_of(affine, header, notes)
     turn = nib.orientations.ornt_transform(file_axes, nib.orientations.axcodes2ornt(CANONICAL))
     canonical_shape = [0, 0, 0]
     for axis, target in enumerate(turn[:, 0].astype(int)):
@@ -67,7 +67,7 @@ def read_nifti(data: bytes, name: str, budget: Budget, packed: bool = False) -> 
     slices, rows, columns = canonical_shape
     budget.claim(name, rows, columns, slices, 3 if colour else max(kind.itemsize, 4))
 
-    voxels = _voxels(data, name, packed, header, shape, kind)
+    voxels = voxels_of(data, name, packed, header, shape, kind)
     if colour:
         planes = np.stack([np.asarray(voxels[channel]) for channel in ("R", "G", "B")], axis=-1)
         values = settle_rgb(planes, notes)
@@ -76,7 +76,7 @@ def read_nifti(data: bytes, name: str, budget: Budget, packed: bool = False) -> 
             + (" Their alpha was left out." if "A" in (kind.names or ()) else "")
         )
     else:
-        values = _scaled(voxels, header, notes)
+        values = in_real_units(voxels, header, notes)
     canonical = np.ascontiguousarray(nib.orientations.apply_orientation(values, turn))
 
     codes = "".join(str(code) for code in nib.orientations.ornt2axcodes(file_axes))
@@ -90,7 +90,7 @@ def read_nifti(data: bytes, name: str, budget: Budget, packed: bool = False) -> 
         name,
         canonical,
         notes,
-        spacing=_spacing(affine, turn, header, notes),
+        spacing=spacing_of(affine, turn, header, notes),
         way_back=way_back,
         format="NIfTI",
     )
@@ -124,7 +124,8 @@ def to_native(canonical: np.ndarray, way_back: WayBack) -> np.ndarray:
     return out
 
 
-def _header(data: bytes, name: str, packed: bool) -> Any:
+def header_of(data: bytes, name: str, packed: bool) -> Any:
+    """The header of a NIfTI-1 or NIfTI-2 file, gzip or not; BadImage where there is none."""
     import nibabel as nib
 
     start = _unpack(data, 544, name) if packed else data[:544]
@@ -142,9 +143,10 @@ def _header(data: bytes, name: str, packed: bool) -> Any:
         ) from None
 
 
-def _voxels(
-    data: bytes, name: str, packed: bool, header: Any, shape: tuple[int, int, int], kind: np.dtype
+def voxels_of(
+    data: bytes, name: str, packed: bool, header: Any, shape: tuple[int, ...], kind: np.dtype
 ) -> np.ndarray:
+    """Stored voxels in file order; BadImage where the file is cut short. Never unpacks more than the shape needs."""
     offset = float(header["vox_offset"])
     least = 352.0 if int(header["sizeof_hdr"]) == 348 else 544.0
     if not math.isfinite(offset) or offset < 0 or offset > 2**40:
@@ -178,7 +180,8 @@ def _unpack(data: bytes, count: int, name: str) -> bytes:
     return out.getvalue()
 
 
-def _scaled(voxels: np.ndarray, header: Any, notes: list[str]) -> np.ndarray:
+def in_real_units(voxels: np.ndarray, header: Any, notes: list[str]) -> np.ndarray:
+    """Voxels after the header's slope and intercept, with a note where they changed anything."""
     slope, intercept = header.get_slope_inter()
     if slope is None or not math.isfinite(float(slope)):
         return voxels
@@ -189,7 +192,7 @@ def _scaled(voxels: np.ndarray, header: Any, notes: list[str]) -> np.ndarray:
     return (voxels.astype(np.float64) * slope + intercept).astype(np.float32)
 
 
-def _orientation(affine: np.ndarray, header: Any, notes: list[str]) -> np.ndarray:
+def orientation_of(affine: np.ndarray, header: Any, notes: list[str]) -> np.ndarray:
     """Which body direction each file axis runs along; as stored where the file does not say."""
     import nibabel as nib
 
@@ -208,9 +211,10 @@ def _orientation(affine: np.ndarray, header: Any, notes: list[str]) -> np.ndarra
     return axes
 
 
-def _spacing(
+def spacing_of(
     affine: np.ndarray, turn: np.ndarray, header: Any, notes: list[str]
 ) -> tuple[float, float, float] | None:
+    """Voxel sizes in millimetres along the canonical axes; None, with a note, where the header makes no sense."""
     sizes = np.sqrt((affine[:3, :3] ** 2).sum(axis=0))
     unit = str(header.get_xyzt_units()[0])
     out = [0.0, 0.0, 0.0]

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path, PurePath
 
 from core.lab.cli_losses import add_losses, losses
+from core.lab.cli_margin import add_reliability, reliability
 from core.lab.cli_own import add_calibrate, add_with, calibrate, predict_with
 from core.lab.sources import NAMES
 from core.settings import CoverageSettings, knobs
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=None, help="where results go; the project's assets when absent"
     )
     add_losses(commands)
+    add_reliability(commands)
     return root
 
 
@@ -169,6 +171,7 @@ def main(argv: list[str] | None = None) -> int:
             "study": study,
             "temperatures": temperatures,
             "losses": losses,
+            "reliability": reliability,
         }
         run[args.command](args)
     except (ValueError, FileNotFoundError) as error:

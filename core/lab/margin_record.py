@@ -15,20 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from core.figures.margin_look import LOSS_TITLES
 from core.lab.margin_measure import EDGES
 from core.lab.margin_sets import MARGIN_SETS
 from core.margin.reliability import Reliability
 from core.nets.weights import ASSETS
 
-TITLES = {
-    "CE": "CE",
-    "LS": "label smoothing",
-    "SVLS": "spatial smoothing",
-    "focal": "focal",
-    "ECP": "entropy penalty",
-    "margin": "margin",
-    "CE + T": "CE + temperature",
-}
+TITLES = LOSS_TITLES
 """What a loss is called on the screen."""
 
 SINGLE_STAGE = ("CE", "LS", "focal", "ECP", "margin")

@@ -5,8 +5,6 @@ It draws and asks; `core.lab.train_here` fits. The button's ticket lives in the 
 
 from __future__ import annotations
 
-import logging
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,10 +12,10 @@ import streamlit as st
 
 from core.figures.temperature_fit import history
 from core.figures.temperature_frame import description
-from core.lab.jobs import Ticket
 from core.lab.knife import points
 from core.lab.train_here import FALL, Budget, Trained, start
 from core.settings import SweepSettings, knobs
+from pages.parts import waiting
 
 KNOBS = knobs(SweepSettings)
 
@@ -66,7 +64,7 @@ def show(temperature: float, unit: str) -> None:
             help=KNOBS["miss"].help,
             bind="query-params",
         )
-        busy = _busy()
+        busy = waiting.busy("sweep")
         if st.button(
             f"Train with T = {temperature:g}",
             type="primary",
@@ -74,73 +72,34 @@ def show(temperature: float, unit: str) -> None:
             disabled=busy,
             key="train",
         ):
-            leave()
-            st.session_state["sweep-ticket"] = start(temperature, unit, str(miss), schedule == "falls", spend)
+            waiting.take("sweep", start(temperature, unit, str(miss), schedule == "falls", spend))
             st.rerun()
         if st.button("Stop", icon=":material/stop_circle:", disabled=not busy, key="stop"):
-            leave()
-            st.session_state["sweep-said"] = "The run was stopped; nothing of it was kept."
+            waiting.stop("sweep")
             st.rerun()
-    ticket = st.session_state.get("sweep-ticket")
-    if isinstance(ticket, Ticket):
+    if waiting.ticket_of("sweep") is not None:
         _watch(spend)
-    elif said := st.session_state.pop("sweep-said", None):
-        st.info(said, icon=":material/info:")
+        return
+    waiting.show_said("sweep")
     run = finished()
-    if run is not None and not isinstance(ticket, Ticket):
+    if run is not None:
         _done(run)
-
-
-def leave() -> None:
-    """Give up the ticket of this visitor, if there is one."""
-    ticket = st.session_state.pop("sweep-ticket", None)
-    if isinstance(ticket, Ticket):
-        ticket.leave()
-
-
-def _busy() -> bool:
-    ticket = st.session_state.get("sweep-ticket")
-    return isinstance(ticket, Ticket) and ticket.state().status in ("waiting", "running")
 
 
 @st.fragment(run_every=1.0)
 def _watch(spend: Budget) -> None:
-    """Look at the ticket once a second; when the run has ended, draw the page once more with its points."""
-    ticket = st.session_state.get("sweep-ticket")
-    if not isinstance(ticket, Ticket):
-        return
-    state = ticket.state()
-    if state.status == "waiting":
-        st.progress(0.0, f"Place {state.place} in the queue. You may go on looking around on this page.")
-    elif state.status == "running":
-        share = state.done / state.total if state.total else 0.0
-        left = "" if state.seconds_left is None else f", about {math.ceil(state.seconds_left)} s left"
-        facts = state.facts
-        who = (
+    """Look at the ticket once a second; when the run has ended, the page is drawn once more with its points."""
+
+    def who(facts: Mapping[str, Any]) -> str:
+        return (
             f"{facts['method']}, predictor {facts['member']} of {spend.members}"
             if "method" in facts
             else "Starting"
         )
-        st.progress(min(share, 1.0), f"{who}: {state.done} of {state.total or '?'} epochs{left}")
-    else:
-        st.session_state.pop("sweep-ticket", None)
-        if state.status == "done":
-            st.session_state["sweep-trained"] = ticket.result()
-        elif state.status == "failed":
-            st.session_state["sweep-said"] = _why(ticket)
-        st.rerun()
-    _curves(state.facts.get("rows", {}), spend.epochs, "live")
 
-
-def _why(ticket: Ticket) -> str:
-    try:
-        ticket.result()
-    except FileNotFoundError as problem:
-        return str(problem)
-    except Exception:  # a bug of ours: the person gets a sentence, whoever runs the server the traceback
-        logging.getLogger("plumbline").exception("Training on the page failed.")
-        return "The run ended with an error. Nothing is lost; try it again, or with another T."
-    return "The run has ended."
+    state = waiting.look("sweep", who, "try it again, or with another T")
+    if state is not None:
+        _curves(state.facts.get("rows", {}), spend.epochs, "live")
 
 
 def _curves(rows: Mapping[str, Any], epochs: int, key: str) -> None:

@@ -1,0 +1,180 @@
+"""Files for *Upload your own* on the margin page: they come in, are kept for this visit, are checked, and go when asked.
+
+What only the person can know is asked here, one question at a time. It draws; `core.lab.margin_own` reads and judges.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.images import BadImage
+from core.lab.margin_own import Own, Question, find_values, settle
+from core.lab.margin_own_files import ENDINGS
+from core.lab.margin_own_sample import FILE as SAMPLE
+from core.lab.margin_own_sample import sample_npz
+from pages.parts import shelf
+
+File = tuple[str, bytes]
+ZONES = ("margin-own", "margin-own-labels")
+MEMORIES = ("margin-own-answers", "margin-own-found", "margin-own-read", "margin-own-measured")
+
+FORMATS = """
+- **NPZ**: `logits` or `probabilities`, shape (N, K, H, W) or (N, K); for one map of the foreground (N, H, W) or (N,). `labels`, (N, H, W) or (N,):
+  class numbers from 0. Optional: `names`, `classes`, `ignore`.
+- **NIfTI**: a volume of probabilities or logits with the classes along the fourth axis, or one 3-D volume of the foreground; and a volume of
+  labels under the same name (an ending such as _label is fine).
+- **CSV**: one row a sample or a pixel, with a column `label` and one column a class (`p_0`, `p_1`, …), or one column `score` for two classes.
+  Optional: `image`, to put rows together.
+- **NPY, zip**: single arrays with labels under the same name; a zip of any of these. Labels may also be pictures.
+"""
+
+
+def drop_here() -> dict[str, list[File]]:
+    _zone("margin-own", "Logits or probabilities, with labels", "NPZ, NIfTI, CSV, NPY, or a zip of them.")
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Try a sample", on_click=_take_sample, icon=":material/science:", key="margin-own-sample",
+            help="24 drawn pictures, scored by a network that ships for them.",
+        )  # fmt: skip
+        st.download_button(
+            "As NPZ", sample_npz, SAMPLE, "application/octet-stream", on_click="ignore", icon=":material/download:", key="margin-own-sample-npz",
+            help="The sample, to see the layout.",
+        )  # fmt: skip
+    with st.expander("Labels in files of their own", icon=":material/attach_file:"):
+        _zone(
+            "margin-own-labels",
+            "Labels",
+            "NIfTI, NPY, NPZ or pictures under the names of the values. Class numbers from 0.",
+        )
+    with st.expander("What fits", icon=":material/description:"):
+        st.markdown(FORMATS)
+    files = {zone: list(_kept(zone).values()) for zone in ZONES}
+    count = sum(map(len, files.values()))
+    if count and any(set(_kept(z)) - _in_zone(z) for z in ZONES):
+        st.button(
+            f"Forget my {count} file{'s' if count > 1 else ''}", on_click=forget, icon=":material/delete:", key="margin-own-forget"
+        )  # fmt: skip
+    st.caption(
+        "Files stay in this server's memory while this tab is open, are never written to disk, logged or shown to anyone else. Whoever runs this "
+        "server could still reach its memory: use de-identified data."
+    )
+    return files
+
+
+def _zone(zone: str, label: str, help: str) -> None:
+    st.file_uploader(
+        label, ENDINGS, accept_multiple_files=True, key=zone, help=help, on_change=_changed, args=(zone,)
+    )
+    st.session_state[f"{zone}-in-zone"] = {f.file_id for f in st.session_state.get(zone) or []}
+
+
+def _kept(zone: str) -> dict[str, File]:
+    """Files of this session, `{upload id: (name, bytes)}`: a drop zone forgets its files when another page is visited."""
+    kept: dict[str, File] = st.session_state.setdefault(f"{zone}-kept", {})
+    return kept
+
+
+def _in_zone(zone: str) -> set[str]:
+    return set(st.session_state.get(f"{zone}-in-zone", ()))
+
+
+def _changed(zone: str) -> None:
+    now = {f.file_id: (f.name, f.getvalue()) for f in st.session_state.get(zone) or []}
+    kept = _kept(zone)
+    for other in ZONES:
+        _kept(other).pop("sample", None)
+    for gone in _in_zone(zone) - set(now):
+        kept.pop(gone, None)
+    kept.update(now)
+    st.session_state.pop("margin-own-answers", None)
+
+
+def _take_sample() -> None:
+    forget()
+    _kept("margin-own")["sample"] = (SAMPLE, b"")  # made when it is read, with a spinner in its place
+
+
+def forget() -> None:
+    """Let go of all files and everything that was made of them."""
+    for zone in ZONES:
+        _kept(zone).clear()
+    for memory in MEMORIES:
+        st.session_state.pop(memory, None)
+
+
+def check(files: dict[str, list[File]]) -> Own | None:
+    """What the files hold, in words, and one question at a time; the values once nothing is open."""
+    if not any(files.values()):
+        st.caption(
+            "Here you will read what your files hold: how many images and classes, and how the numbers were read. What only you can know is asked "
+            "here, one question at a time. Nothing is scaled or squashed without saying so."
+        )
+        return None
+    key = tuple((zone, tuple(_kept(zone))) for zone in ZONES)
+    answers: dict[str, str] = st.session_state.get("margin-own-answers", {})
+    try:
+        own = _settled(files, key, answers)
+    except BadImage as problem:
+        st.warning(shelf.plain(str(problem)), icon=":material/broken_image:")
+        _undo(answers)
+        return None
+    for sentence in own.problems:
+        st.warning(shelf.plain(sentence), icon=":material/broken_image:")
+    if own.questions:
+        _ask(own.questions[0])
+    st.markdown("\n".join(f"- {shelf.plain(note)}" for note in own.notes))
+    _undo(answers)
+    return own if own.ready else None
+
+
+def _settled(files: dict[str, list[File]], key: tuple[object, ...], answers: dict[str, str]) -> Own:
+    found: tuple[Any, Any] | None = st.session_state.get("margin-own-found")
+    if found is None or found[0] != key:
+        with st.spinner("Reading your files …"):
+            mine = [
+                (name, sample_npz() if name == SAMPLE and not data else data)
+                for name, data in files["margin-own"]
+            ]
+            found = (key, find_values(mine, files["margin-own-labels"]))
+        st.session_state["margin-own-found"] = found
+    mark = (key, tuple(answers.items()))
+    kept: tuple[Any, Own] | None = st.session_state.get("margin-own-read")
+    if kept is None or kept[0] != mark:
+        kept = (mark, settle(found[1], answers))
+        st.session_state["margin-own-read"] = kept
+    return kept[1]
+
+
+def _ask(question: Question) -> None:
+    st.info(shelf.plain(question.text), icon=":material/help:")
+    for k, choice in enumerate(question.choices[:12]):
+        st.button(
+            shelf.plain(choice.label), on_click=_answer, args=(question.key, choice.value), key=f"margin-own-{question.key}-{k}", width="stretch",
+            type="primary" if k == 0 else "secondary",
+        )  # fmt: skip
+    if len(question.choices) > 12:
+        name = f"margin-own-{question.key}-rest"
+        st.selectbox(
+            "Another one", [c.value for c in question.choices[12:]], index=None, key=name,
+            on_change=lambda: _answer(question.key, str(st.session_state[name])),
+        )  # fmt: skip
+
+
+def _answer(key: str, value: str) -> None:
+    st.session_state["margin-own-answers"] = {**st.session_state.get("margin-own-answers", {}), key: value}
+
+
+def _undo(answers: dict[str, str]) -> None:
+    if answers:
+        st.button(
+            "Ask me again", on_click=_unanswer, icon=":material/undo:", help="Take the last answer back.", key="margin-own-undo"
+        )  # fmt: skip
+
+
+def _unanswer() -> None:
+    answers = dict(st.session_state.get("margin-own-answers", {}))
+    if answers:
+        answers.popitem()
+    st.session_state["margin-own-answers"] = answers
