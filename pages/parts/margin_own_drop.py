@@ -14,9 +14,9 @@ from core.lab.margin_own import Own, Question, find_values, settle
 from core.lab.margin_own_files import ENDINGS
 from core.lab.margin_own_sample import FILE as SAMPLE
 from core.lab.margin_own_sample import sample_npz
-from pages.parts import shelf
+from pages.parts import dropped, shelf
+from pages.parts.dropped import File
 
-File = tuple[str, bytes]
 ZONES = ("margin-own", "margin-own-labels")
 MEMORIES = ("margin-own-answers", "margin-own-found", "margin-own-read", "margin-own-measured")
 
@@ -50,58 +50,25 @@ def drop_here() -> dict[str, list[File]]:
         )
     with st.expander("What fits", icon=":material/description:"):
         st.markdown(FORMATS)
-    files = {zone: list(_kept(zone).values()) for zone in ZONES}
-    count = sum(map(len, files.values()))
-    if count and any(set(_kept(z)) - _in_zone(z) for z in ZONES):
-        st.button(
-            f"Forget my {count} file{'s' if count > 1 else ''}", on_click=forget, icon=":material/delete:", key="margin-own-forget"
-        )  # fmt: skip
-    st.caption(
-        "Files stay in this server's memory while this tab is open, are never written to disk, logged or shown to anyone else. Whoever runs this "
-        "server could still reach its memory: use de-identified data."
-    )
-    return files
+    dropped.forget_button(ZONES, forget, "margin-own-forget")
+    return dropped.files_of(ZONES)
 
 
 def _zone(zone: str, label: str, help: str) -> None:
-    st.file_uploader(
-        label, ENDINGS, accept_multiple_files=True, key=zone, help=help, on_change=_changed, args=(zone,)
-    )
-    st.session_state[f"{zone}-in-zone"] = {f.file_id for f in st.session_state.get(zone) or []}
-
-
-def _kept(zone: str) -> dict[str, File]:
-    """Files of this session, `{upload id: (name, bytes)}`: a drop zone forgets its files when another page is visited."""
-    kept: dict[str, File] = st.session_state.setdefault(f"{zone}-kept", {})
-    return kept
-
-
-def _in_zone(zone: str) -> set[str]:
-    return set(st.session_state.get(f"{zone}-in-zone", ()))
-
-
-def _changed(zone: str) -> None:
-    now = {f.file_id: (f.name, f.getvalue()) for f in st.session_state.get(zone) or []}
-    kept = _kept(zone)
-    for other in ZONES:
-        _kept(other).pop("sample", None)
-    for gone in _in_zone(zone) - set(now):
-        kept.pop(gone, None)
-    kept.update(now)
-    st.session_state.pop("margin-own-answers", None)
+    dropped.zone(zone, label, help, ZONES, "margin-own-answers", ENDINGS)
 
 
 def _take_sample() -> None:
     forget()
-    _kept("margin-own")["sample"] = (SAMPLE, b"")  # made when it is read, with a spinner in its place
+    dropped.kept("margin-own")[dropped.SAMPLE] = (
+        SAMPLE,
+        b"",
+    )  # made when it is read, with a spinner in its place
 
 
 def forget() -> None:
     """Let go of all files and everything that was made of them."""
-    for zone in ZONES:
-        _kept(zone).clear()
-    for memory in MEMORIES:
-        st.session_state.pop(memory, None)
+    dropped.forget(ZONES, MEMORIES)
 
 
 def check(files: dict[str, list[File]]) -> Own | None:
@@ -112,7 +79,7 @@ def check(files: dict[str, list[File]]) -> Own | None:
             "here, one question at a time. Nothing is scaled or squashed without saying so."
         )
         return None
-    key = tuple((zone, tuple(_kept(zone))) for zone in ZONES)
+    key = dropped.key_of(ZONES)
     answers: dict[str, str] = st.session_state.get("margin-own-answers", {})
     try:
         own = _settled(files, key, answers)

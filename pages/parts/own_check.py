@@ -9,7 +9,7 @@ import streamlit as st
 from core.images import BadImage
 from core.images.maps import Found, Maps, Question, find_maps, settle
 from core.lab.own_sample import sample_zip
-from pages.parts import own_drop, shelf
+from pages.parts import dropped, own_drop, shelf
 
 
 def check(files: dict[str, list[own_drop.File]]) -> Maps | None:
@@ -21,7 +21,7 @@ def check(files: dict[str, list[own_drop.File]]) -> Maps | None:
             "can know is asked here, one question at a time."
         )
         return None
-    key = own_drop.key_of(files)
+    key = dropped.key_of(files)
     try:
         found = _found(files, key)
         maps = _settled(found, key)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.lab.own_sample import sample_zip
+from pages.parts import dropped, waiting
+from pages.parts.dropped import File
 
 ZONES = {
     "own-maps": ("Score maps with their masks", "Zip with maps/ and masks/ (images/ and groups.csv if you have them), NPZ with maps and "
@@ -16,7 +18,15 @@ ZONES = {
     "as site, age or device."),
 }  # fmt: skip
 
-File = tuple[str, bytes]
+MEMORIES = (
+    "own-answers",
+    "own-found",
+    "own-maps-read",
+    "own-prepared",
+    "own-trained",
+    "own-study",
+    "own-picked",
+)
 SAMPLE = "a-sample.zip"
 
 
@@ -37,70 +47,24 @@ def drop_here() -> dict[str, list[File]]:
     with st.expander("Masks, images or groups in files of their own", icon=":material/attach_file:"):
         for zone in ("own-masks", "own-images", "own-groups"):
             _zone(zone)
-    files = {zone: list(_kept(zone).values()) for zone in ZONES}
-    count = sum(map(len, files.values()))
-    if count and any(set(_kept(z)) - _in_zone(z) for z in ZONES):
-        st.button(
-            f"Forget my {count} file{'s' if count > 1 else ''}", on_click=forget, icon=":material/delete:"
-        )
-    st.caption(
-        "Files stay in this server's memory while this tab is open, are never written to disk, logged or shown to anyone else. Whoever "
-        "runs this server "
-        "could still reach its memory: use de-identified data."
-    )
-    return files
-
-
-def key_of(files: dict[str, list[File]]) -> tuple[object, ...]:
-    """What makes an upload the same: the ids of its files."""
-    return tuple((zone, tuple(_kept(zone))) for zone in files)
+    dropped.forget_button(tuple(ZONES), forget, "own-forget")
+    return dropped.files_of(ZONES)
 
 
 def _zone(zone: str) -> None:
     label, help = ZONES[zone]
-    st.file_uploader(label, accept_multiple_files=True, key=zone, help=help, on_change=_changed, args=(zone,))
-    st.session_state[f"{zone}-in-zone"] = {f.file_id for f in st.session_state.get(zone) or []}
-
-
-def _kept(zone: str) -> dict[str, File]:
-    """Files of this session, `{upload id: (name, bytes)}`: a drop zone forgets its files when another page is visited."""
-    kept: dict[str, File] = st.session_state.setdefault(f"{zone}-kept", {})
-    return kept
-
-
-def _in_zone(zone: str) -> set[str]:
-    return set(st.session_state.get(f"{zone}-in-zone", ()))
-
-
-def _changed(zone: str) -> None:
-    now = {f.file_id: (f.name, f.getvalue()) for f in st.session_state.get(zone) or []}
-    kept = _kept(zone)
-    kept.pop("sample", None)
-    for gone in _in_zone(zone) - set(now):
-        kept.pop(gone, None)
-    kept.update(now)
-    st.session_state.pop("own-answers", None)
+    dropped.zone(zone, label, help, ("own-maps",) if zone == "own-maps" else (), "own-answers")
 
 
 def _take_sample() -> None:
     forget()
-    _kept("own-maps")["sample"] = (SAMPLE, b"")  # made when it is read, with a spinner in its place
+    dropped.kept("own-maps")[dropped.SAMPLE] = (
+        SAMPLE,
+        b"",
+    )  # made when it is read, with a spinner in its place
 
 
 def forget() -> None:
     """Let go of all files and everything that was made of them."""
-    for zone in ZONES:
-        _kept(zone).clear()
-    for memory in (
-        "own-answers",
-        "own-found",
-        "own-maps-read",
-        "own-prepared",
-        "own-trained",
-        "own-study",
-        "own-picked",
-    ):
-        st.session_state.pop(memory, None)
-    ticket = st.session_state.pop("own-ticket", None)
-    if ticket is not None:
-        ticket.leave()
+    dropped.forget(ZONES, MEMORIES)
+    waiting.leave("own")
