@@ -116,7 +116,7 @@ def show_result(result: dict[str, Any]) -> None:
     for r in result["rows"]:
         row: dict[str, Any] = {
             "data": r["data"],
-            "loss": r["loss"] + (f" (m = {r['margin']:g})" if r["margin"] else ""),
+            "loss": r["loss"] + (f" (m = {r['margin']:g})" if r["margin"] is not None else ""),
         }
         for f in FIGURES:
             sd = r[f"{f}_sd"]

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from core.margin.excess import excess_over_margin
 from core.settings.knob import check
 from core.settings.margin import LOSSES, MarginSettings
 
@@ -203,13 +204,7 @@ def margin_penalty(
     if hinge not in ("linear", "squared"):
         raise ValueError(f"The hinge is 'linear' or 'squared', not {hinge!r}.")
     x = _wide(logits)
-    keep = _kept(x, ignore)
-    excess = F.relu(
-        x.amax(1, keepdim=True).sub(margin) - x, inplace=True
-    )  # amax: quicker than max, which fetches indices
-    if hinge == "squared":
-        excess = excess.square()
-    return _mean(excess, None) if keep is None else _mean(excess.mean(1), keep)
+    return _finite(excess_over_margin(x, margin, hinge == "squared", _kept(x, ignore)))
 
 
 def margin_loss(
@@ -327,7 +322,10 @@ def _checked(
 
 
 def _mean(per_pixel: torch.Tensor, keep: torch.Tensor | None) -> torch.Tensor:
-    mean = per_pixel.mean() if keep is None else torch.where(keep, per_pixel, 0).sum() / keep.sum()
+    return _finite(per_pixel.mean() if keep is None else torch.where(keep, per_pixel, 0).sum() / keep.sum())
+
+
+def _finite(mean: torch.Tensor) -> torch.Tensor:
     if bool(torch.isnan(mean)):
         raise ValueError("The loss is not a number: the logits hold NaN, or opposite infinities.")
     return mean
