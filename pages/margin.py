@@ -74,7 +74,7 @@ def set_and_scope() -> tuple[str, str]:
     data = st.segmented_control(
         "Set",
         MARGIN_SETS,
-        default="phantom",
+        default="polyp",
         required=True,
         format_func=SETS.__getitem__,
         key="set",

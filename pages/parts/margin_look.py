@@ -21,6 +21,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.figures.margin_maps import confidence_bar, confidence_map, error_map, maps_words
 from core.lab.margin_record import TITLES, LossRecord
+from core.lab.margin_record import records as records_of
 from core.lab.margin_sets import CLASSES
 from core.lab.margin_view import View, look, networks_there, view_sentence
 from core.lab.margin_words import SETS
@@ -114,6 +115,20 @@ def show(data: str, records: Mapping[str, LossRecord], scope: str) -> None:
             _of_sample(data, losses, chosen, records, scope)
         else:
             _without_pictures(data)
+            _phantom_instead(scope)
+
+
+def _phantom_instead(scope: str) -> None:
+    """One drawn picture under the phantoms' own networks, so that the maps can be seen where no real picture is at hand."""
+    losses = networks_there("phantom")
+    try:
+        drawn = records_of("phantom")
+    except FileNotFoundError:
+        drawn = {}
+    names = samples("phantom", drawn)
+    if losses and names:
+        st.caption("A phantom instead, under networks that were trained on phantoms.")
+        _of_sample("phantom", losses, names[len(names) // 2], drawn, scope)
 
 
 def _choose(
@@ -166,8 +181,7 @@ def _without_pictures(data: str) -> None:
     st.info(
         f"No real picture ships with Plumbline. To see the maps of {SETS[data].lower()}, start the server with {variable_of(data)} set "
         f"to the folder of "
-        f"the data set (it must hold images/ and {masks}), or drop an image of your own below. The phantoms can always be drawn: "
-        f"choose them above.",
+        f"the data set (it must hold images/ and {masks}), or drop an image of your own below.",
         icon=":material/image:",
     )
 

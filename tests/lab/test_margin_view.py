@@ -147,6 +147,21 @@ def test_the_bridge_answers_whichever_way_the_table_falls() -> None:
     assert bridge_answer((), 0.1) == [] and bridge_answer(bridge(), 0.33) == []
 
 
+def test_an_order_without_a_gain_over_cross_entropy_is_no_yes() -> None:
+    def row(r: dict) -> dict:
+        if r["method"] in ("oracle", "whole image"):
+            return r
+        bad = {
+            "focal": (0.5, 0.3),
+            "LS": (0.4, 0.11),
+        }  # two losses are badly calibrated and have the larger gaps
+        ece_all, gap = bad.get(r["loss"], (r["ece_all"], 0.1 + 1e-5 * r["ece_all"]))
+        return {**r, "ece_all": ece_all, "gap": gap}
+
+    said = bridge_answer([row(r) for r in bridge(slope=1.0)], 0.1)
+    assert said[0].startswith("**A bad calibration costs a little, a good one gains nothing for CRC")
+
+
 def test_methods_that_disagree_are_told_apart() -> None:
     rows = [r if r["method"] != "COAT" else {**r, "gap": 0.2 - r["gap"]} for r in bridge()]
     assert (
