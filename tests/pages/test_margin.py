@@ -129,7 +129,7 @@ def test_every_set_and_every_pair_of_losses_is_a_page() -> None:
 
 
 def test_a_loss_that_a_set_lacks_gives_way() -> None:
-    app = page(second="spatial smoothing")
+    app = page(set="Phantoms", second="spatial smoothing")
     assert app.selectbox(key="second").value == "SVLS"
     app.segmented_control(key="set").set_value("skin").run()
     assert not app.exception, app.exception
@@ -176,7 +176,7 @@ def test_a_gap_never_stands_without_area_oracle_and_whole_image() -> None:
 
 
 def test_phantoms_have_maps_of_both_kinds() -> None:
-    app = page(sample="phantom-30003")
+    app = page(set="Phantoms", sample="phantom-30003")
     images = len(app.image)
     assert images >= 4  # the picture, CE, margin, CE with its temperature
     assert "closest to what it says" in text(app)
@@ -190,6 +190,7 @@ def test_real_sets_say_how_their_pictures_are_seen(monkeypatch: pytest.MonkeyPat
     app = page(set="Polyps")
     assert "PLUMBLINE_POLYP_DATA" in text(app) and "No real picture ships" in text(app)
     assert str(tmp_path) not in text(app)
+    assert "A phantom instead" in text(app) and "closest to what it says" in text(app)
 
 
 def test_a_set_without_networks_keeps_its_figures() -> None:
@@ -200,7 +201,7 @@ def test_a_set_without_networks_keeps_its_figures() -> None:
 
 def test_an_upload_with_its_mask_is_seen_under_every_loss() -> None:
     phantom = draw(99)
-    app = page()
+    app = page(set="Phantoms")
     app.file_uploader(key="images").set_value([("mine.png", png(phantom.image), "image/png")])
     app.file_uploader(key="masks").set_value(
         [("mine_mask.png", png(phantom.mask.astype(np.uint8) * 255), "image/png")]
@@ -212,7 +213,7 @@ def test_an_upload_with_its_mask_is_seen_under_every_loss() -> None:
 
 
 def test_an_upload_without_a_mask_has_confidence_and_no_errors() -> None:
-    app = page(map="where it is wrong")
+    app = page(set="Phantoms", map="where it is wrong")
     app.file_uploader(key="images").set_value([("mine.png", png(draw(99).image), "image/png")])
     app.run()
     assert not app.exception, app.exception
