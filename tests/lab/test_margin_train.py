@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.lab.made_losses import part, parts
 from torch import nn
 
 from core.lab import margin_train as mt
 from core.nets.weights import load_network
 from core.settings import MarginSettings
+from tests.lab.made_losses import part, parts
 
 
 def small() -> nn.Module:
