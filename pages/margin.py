@@ -161,7 +161,7 @@ def metrics(asked: Asked, records: Mapping[str, LossRecord], cells: list[DeltaGe
         cell.metric(
             f"{label}, {asked.first} → {asked.second}",
             " → ".join(values),
-            help=f"{help} {TITLES[asked.first].capitalize()} → {TITLES[asked.second]}.",
+            help=f"{help} {TITLES[asked.first]} → {TITLES[asked.second]}. One network each, seed 0; the table below has the mean of three.",
         )
 
 
@@ -181,6 +181,15 @@ def assumed(asked: Asked, records: Mapping[str, LossRecord], margin: float) -> N
             "scope; compare losses by it, and look at all pixels too."
         )
     if records:
+        trained = [
+            f"m = {r.margin:g}" for k in (asked.first, asked.second) if (r := records[k]).margin is not None
+        ]
+        seeds = "Bars, headline and metrics are of one network for each loss (seed 0); the table below has the mean of all seeds."
+        if trained:
+            seeds += (
+                f" The margin's was trained with {trained[0]}; the slider moves the valley, not the bars."
+            )
+        st.caption(seeds)
         st.caption(how_sure(records[asked.first], records[asked.second], asked.scope))
     st.caption(margin_valley.fixed_sentence(margin))
 

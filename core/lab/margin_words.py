@@ -106,6 +106,10 @@ def believed(record: LossRecord, scope: str, at: int) -> Believed:
     return Believed(said / total, accuracy, spread, int(total), images)
 
 
+DEARER = 0.01
+"""A rise of ECE over all pixels from which a headline about the foreground must speak of it."""
+
+
 def headline(first: LossRecord, second: LossRecord, scope: str) -> str:
     """The sentence of the page.
 
@@ -145,7 +149,14 @@ def headline(first: LossRecord, second: LossRecord, scope: str) -> str:
     if first.loss == second.loss:
         start = start.split("; ")[0] + ". Choose a second loss to compare it with."
         return start[0].upper() + start[1:]
-    return f"{start[0].upper()}{start[1:]} {_of_all_bins(ece(a), ece(b), closer)}"
+    said = f"{start[0].upper()}{start[1:]} {_of_all_bins(ece(a), ece(b), closer)}"
+    if scope == "foreground" and ece(b) < ece(
+        a
+    ):  # a loss that doubts everything is praised here and pays elsewhere
+        before, after = (ece(pooled(r, "all")) for r in (first, second))
+        if after > before + DEARER:
+            said += f" Yet over all pixels it rises from {one_digit(before)} to {one_digit(after)}."
+    return said
 
 
 def _of_all_bins(before: float, after: float, closer: bool) -> str:

@@ -40,8 +40,9 @@ def show() -> None:
     """The controls, and under them the run: waiting, running, done or failed."""
     spend = budget()
     st.markdown(
-        f"This trains two networks on phantoms while you watch, one under each loss, in well under a minute. It is a smaller experiment than the "
-        f"recorded one: {spend.train} training pictures of {SIDE} × {SIDE} pixels, a network half as wide, {spend.epochs} epochs, one seed. Few "
+        f"This trains two networks on phantoms while you watch, one under each loss, in about half a minute on a quiet machine. It is a smaller "
+        f"experiment than the "
+        f"recorded one: {spend.train} training pictures of {SIDE} × {SIDE} pixels, a network half as wide, {spend.epochs} epochs each, one seed. Few "
         f"pictures are on purpose: a network that learns them by heart becomes surer than it is right. Everything is measured on "
         f"{spend.check} pictures "
         "that neither has seen. Several people may press the button; one training goes at a time, and equal wishes are served from memory."

@@ -25,7 +25,7 @@ KNOBS = knobs(MarginSettings)
 CLASSES = 3
 ALONG = tuple(np.linspace(-4.0, 20.0, 97).tolist())
 """Distances of the profiles."""
-AXIS = tuple(np.linspace(-4.0, 20.0, 33).round(2).tolist())
+AXIS = tuple(np.linspace(-4.0, 20.0, 49).round(2).tolist())
 STEPS = 300
 """Steps of descent, with a step size of 1."""
 
@@ -33,7 +33,7 @@ STARTS = {"too sure": (14.0, 17.0), "wrong": (-3.0, 1.5)}
 """Where the pixel starts: its two logit distances, the true class's logit minus each of the others."""
 
 CONFIG = {"displayModeBar": False}
-HINT = "Three classes, one pixel. Both axes say how far the true class's logit lies above another one; below 0 that other one is ahead."
+HINT = "Three classes, one pixel. A distance says how far the true class's logit lies above another one; below 0 that other one is ahead."
 
 
 def margin_slider() -> float:
@@ -48,7 +48,7 @@ def margin_slider() -> float:
             float(knob.step or 0.5),
             key="m",
             bind="query-params",
-            help=knob.help,
+            help=f"{knob.help} It moves the floor of the valley below; networks keep the m that they were trained with.",
         )
     )
 
@@ -135,7 +135,8 @@ def fixed_sentence(margin: float) -> str:
     assert here is not None and smooth is not None  # both have a weight
     same = abs(here.distance - smooth.distance) < 1e-6
     return (
-        f"With m = {margin:g} one pixel of three classes that is fitted perfectly comes to rest at a distance of {here.distance:.2f} "
+        f"The star: with m = {margin:g} one pixel of three classes that is fitted perfectly comes to rest, in the end, "
+        f"at a distance of {here.distance:.2f} "
         f"and a confidence of "
         f"{here.confidence:.4f}"
         + (
