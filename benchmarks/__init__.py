@@ -18,5 +18,7 @@ BENCHMARKS: dict[str, str] = {
     "ablation": "benchmarks.ablation",
     "margin": "benchmarks.margin",
     "loss_speed": "benchmarks.loss_speed",
+    "car": "benchmarks.car",
+    "car_speed": "benchmarks.car_speed",
 }
 """Name on the command line -> module."""

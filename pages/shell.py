@@ -51,6 +51,14 @@ PAGES = [
         (),
     ),
     (
+        "confusion.py",
+        "Confusion",
+        "confusion",
+        "call_split",
+        "Who pays for the accuracy? The classes that a long tail gives up, and CAR.",
+        (),
+    ),
+    (
         "own_data.py",
         "Own data",
         "own-data",

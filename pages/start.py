@@ -17,7 +17,7 @@ from core.lab.promise import Promise, promise
 from core.lab.study import Split, hardest, shipped_study
 from core.lab.words import area_ratio, spread_sentence, start_headline
 from pages.components.picture import picture
-from pages.parts import evidence, lesson, shelf
+from pages.parts import confusion_card, evidence, lesson, shelf
 
 
 def model_of_page() -> str:
@@ -168,8 +168,7 @@ def ways(split: Split) -> None:
         margin_card()
     left, right = st.columns(2, gap="medium")
     with left.container(border=True, height="stretch"):
-        st.markdown("**For programs** · The same promise on one screen, as REST endpoint and as MCP tool.")
-        st.markdown("[Open the one-screen version](/gradio/) · its foot describes REST and MCP.")
+        confusion_card.show()
     with right.container(border=True, height="stretch"):
         st.markdown("**Where to start**")
         st.markdown(
@@ -177,6 +176,8 @@ def ways(split: Split) -> None:
             "*Student*: the five minutes above, then Coverage: drag the threshold and watch the price.\n\n"
             "*Engineer*: *Show the code* below; `python -m core predict --help`."
         )
+        st.markdown("**For programs** · The same promise on one screen, as REST endpoint and as MCP tool.")
+        st.markdown("[Open the one-screen version](/gradio/) · its foot describes REST and MCP.")
 
 
 def margin_card() -> None:
@@ -217,6 +218,12 @@ GLOSSARY = {
     "against the other.",
     "ECE": "Expected calibration error: mean distance of what is said from what is true, over bins of confidence.",
     "logit distance": "How far a class's logit lies below the largest one of its pixel. A margin leaves distances below m alone.",
+    "long tail": "A few frequent classes and many rare ones, as in most collections of images.",
+    "confusion matrix": "For each true class, how many of its images are called what. Columns are true classes, rows what is said.",
+    "recall": "Share of a class's images that is found. The worst class is the one with the lowest.",
+    "σ₁, spectrum": "The largest singular value of the error rates: how much errors share one direction. Its vectors say which classes lose and "
+    "which they are taken for.",
+    "CAR": "Confusion-aware spectral regularizer: adds σ₁ of the running confusion matrix to cross-entropy.",
     "gap": "Mean distance of single images from the target. Marking everything gives a gap of exactly α: look at the area too.",
     "oracle": "The best threshold for each image, which only the truth knows.",
     "phantom": "A drawn picture with an exactly known lesion.",

@@ -59,6 +59,50 @@ LOSS_SHAPES = {
     "CE + T": "triangle-right",
 }
 
+TAIL_COLOURS = {
+    "ce": "#8a8f96",
+    "balanced": "#CC79A7",
+    "focal": "#009E73",
+    "ldam": "#D55E00",
+    "adjusted": "#E69F00",
+    "car-paper": "#56B4E9",
+    "car-count": "#0072B2",
+    "own": "#E69F00",
+}
+"""Methods of the confusion page by the keys of `core.lab.tail_methods`; ablations look like what they start from, with an open marker."""
+TAIL_DASHES = {
+    "ce": [8, 4],
+    "balanced": [4, 2],
+    "focal": [10, 3, 2, 3],
+    "ldam": [12, 3, 2, 3, 2, 3],
+    "adjusted": [2, 2],
+    "car-paper": [14, 4],
+    "car-count": [1, 0],
+    "own": [1, 0],
+}
+TAIL_SHAPES = {
+    "ce": "square",
+    "balanced": "cross",
+    "focal": "diamond",
+    "ldam": "triangle-down",
+    "adjusted": "triangle-right",
+    "car-paper": "triangle-up",
+    "car-count": "circle",
+    "own": "circle",
+}
+
+ABLATION_SHAPES = {
+    "car-present": "diamond",
+    "car-naive-max": "square",
+    "car-count-sum": "triangle-up",
+    "car-no-weights": "cross",
+    "car-no-ema": "x",
+    "car-gate": "star",
+    "car-cutmix": "hexagon",
+    "car-adjusted": "triangle-right",
+}
+"""Open markers of what starts from CAR; its colour is CAR's."""
+
 
 def rgb_of(name: str) -> tuple[int, int, int]:
     """The colour of a method as three numbers from 0 to 255."""

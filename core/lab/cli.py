@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from core.lab.cli_losses import add_losses, losses
 from core.lab.cli_margin import add_reliability, reliability
 from core.lab.cli_own import add_calibrate, add_with, calibrate, predict_with
+from core.lab.cli_tail import add_confusion, add_tail, confusion, tail
 from core.lab.sources import NAMES
 from core.settings import CoverageSettings, knobs
 
@@ -80,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add_losses(commands)
     add_reliability(commands)
+    add_confusion(commands)
+    add_tail(commands)
     return root
 
 
@@ -172,6 +175,8 @@ def main(argv: list[str] | None = None) -> int:
             "temperatures": temperatures,
             "losses": losses,
             "reliability": reliability,
+            "confusion": confusion,
+            "tail": tail,
         }
         run[args.command](args)
     except (ValueError, FileNotFoundError) as error:

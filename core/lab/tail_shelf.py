@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from core.lab.tail_cards import write_cards
 from core.lab.tail_methods import METHODS
 from core.lab.tail_record import RunRecord, gather, pack, read_runs, run_name
 from core.nets.weights import ASSETS
@@ -33,7 +34,7 @@ COMMAND = "python -m core tail --data DIR --work DIR"
 
 @dataclass(frozen=True, eq=False)
 class TailRecord:
-    """One run of seed 0 on one set, matrices as counts with rows predicted and columns true, classes from head to tail.
+    """One run of seed 0 on one set, matrices as counts with rows predicted and columns true, classes in the order of the set's folders.
 
     Attributes:
         data: The set.
@@ -83,11 +84,11 @@ def write_shelf(work: Path, out: Path = ASSETS, frames: int = 14) -> list[Path]:
     runs = read_runs(work)
     if not runs:
         raise FileNotFoundError(f"No finished run in {work.name}. Train first: {COMMAND}")
-    rows = [{"runs": [_facts(r) for r in runs], "command": COMMAND}]
+    whole = {"runs": [_facts(r) for r in runs], "command": COMMAND}
     path = out / "results" / "car.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(rows[0], indent=0) + "\n")
+    part.write_text(json.dumps(whole, indent=0) + "\n")
     os.replace(part, path)
     written = [path]
     for name in SETS:
@@ -101,7 +102,7 @@ def write_shelf(work: Path, out: Path = ASSETS, frames: int = 14) -> list[Path]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(weights.read_bytes())
                 written.append(target)
-    return written
+    return [*written, *write_cards(runs, out, COMMAND)]
 
 
 def _facts(run: RunRecord) -> dict[str, Any]:

@@ -58,21 +58,22 @@ class Chosen:
     key: tuple[Any, ...]
 
 
-def drop_here() -> list[Upload]:
-    """The two drop zones. Returns the uploads in order, those from before a visit to another page among them."""
-    left, right = st.columns([2, 1], gap="medium")
+def drop_here(masks: bool = True) -> list[Upload]:
+    """The drop zones, for masks too where they mean something. Returns the uploads in order, those from before a visit to another page among them."""
+    left, right = st.columns([2, 1], gap="medium") if masks else (st.container(), st.container())
     with left:
         _zone(
             "images",
             "Drop images here",
             "PNG, JPEG, TIFF, DICOM, NIfTI, or a zip of them, up to 80 million pixels each.",
         )
-    with right:
-        _zone(
-            "masks",
-            "Masks, if you have them",
-            "One mask for an image, of the same size and name (a suffix such as _mask is fine). 0 is background.",
-        )
+    if masks:
+        with right:
+            _zone(
+                "masks",
+                "Masks, if you have them",
+                "One mask for an image, of the same size and name (a suffix such as _mask is fine). 0 is background.",
+            )
     st.caption(
         "Files stay in this server's memory while this browser tab is open, are never written to disk, logged or shown to "
         "anyone else, and no patient field of a DICOM is read out. Whoever runs this server could still reach its memory: use "

@@ -1,0 +1,204 @@
+"""sigma_1 over the epochs, and what it bounds: sqrt(K) sigma_1 / w beside the true error of the worst class.
+
+A bound of 1 or more says nothing; that region is hatched and named (METHODS 3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.car.spectrum import Spectrum
+from core.figures.confusion_look import checked_methods, colour_of, line_of_method, marker_of_method, title_of
+from core.figures.frame import listed, percent
+from core.figures.temperature_frame import GREY, LEGEND, finished, plotly
+
+LOG_FROM = 3.0
+"""Where a bound is larger, the axis is logarithmic."""
+
+
+@dataclass(frozen=True)
+class SigmaLine:
+    """One method's run.
+
+    Attributes:
+        epochs: `(E,)` rising, from 0.
+        sigma: `(E,)` largest singular value of the (weighted) matrix of test errors.
+        bound: `(E,)` upper limit of the worst class's error, `Spectrum.bound().worst_bound`.
+        error: `(E,)` true error of the worst class, `worst_error`; NaN where unknown.
+    """
+
+    epochs: np.ndarray
+    sigma: np.ndarray
+    bound: np.ndarray
+    error: np.ndarray
+
+    @staticmethod
+    def of(epochs: np.ndarray, matrices: np.ndarray, weights: np.ndarray | None = None) -> SigmaLine:
+        """Decompose each epoch's matrix.
+
+        Args:
+            epochs: `(E,)`.
+            matrices: `(E, K, K)` counts, rows predicted, columns true.
+            weights: `(K,)` Λ; None takes ones.
+        """
+        found = [Spectrum.of(m, weights) for m in matrices]
+        bounds = [x.bound() for x in found]
+        return SigmaLine(
+            np.asarray(epochs),
+            np.array([x.sigma for x in found]),
+            np.array([x.worst_bound for x in bounds]),
+            np.array([x.worst_error for x in bounds]),
+        )
+
+
+def sigma_over_epochs(
+    lines: Mapping[str, SigmaLine],
+    *,
+    titles: Mapping[str, str] | None = None,
+    at: int | None = None,
+    height: int = 340,
+) -> Any:
+    """Left sigma_1 of each method; right its bound (thin) over the worst class's true error (thick).
+
+    Args:
+        lines: Method -> its run; one to three.
+        titles: Method -> words instead of `confusion_look.TAIL_TITLES`.
+        at: Epoch that a thin upright line marks.
+        height: Height in pixels.
+
+    Returns:
+        A Plotly figure; `sentence_of` gives bound and truth of the last epoch, and says when the bound is vacuous.
+
+    Raises:
+        ValueError: No method, more than three, lengths that differ, or a bound below the truth.
+    """
+    go, make_subplots = plotly()
+
+    methods = _checked(lines)
+    figure = make_subplots(
+        cols=2, horizontal_spacing=0.09, subplot_titles=["σ₁, the largest singular value", "worst class: what σ₁ allows, and the truth"]
+    )  # fmt: skip
+    most = max(float(np.nanmax(np.r_[x.bound, 0.0])) for x in lines.values())
+    errors = np.concatenate([x.error for x in lines.values()])
+    above = errors[errors > 0]
+    low = float(np.nanmin(above)) if len(above) else 0.1
+    log = most > LOG_FROM
+    top = most * (1.7 if log else 1.22)
+    last = max(float(x.epochs[-1]) for x in lines.values()) + 1
+    first = min(float(x.epochs[0]) for x in lines.values()) + 1
+    if most >= 1:
+        _hatch(go, figure, first, last, max(top, 1.25))
+    for m in methods:
+        x = [int(e) + 1 for e in lines[m].epochs]
+        title, tells = title_of(m, titles), "<extra></extra>"
+        common = {"legendgroup": m, "name": title, "mode": "lines"}
+        own = lines[m]
+        figure.add_trace(
+            go.Scatter(
+                x=x, y=_short(own.sigma), line=line_of_method(m, 3),
+                hovertemplate=f"{title}, epoch %{{x}}: σ₁ = %{{y:.3f}}{tells}", **common,
+            ), 1, 1,
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=x, y=_short(own.bound), line={"color": colour_of(m), "width": 1.6, "dash": "dot"}, showlegend=False,
+                hovertemplate=f"{title}, epoch %{{x}}: bound %{{y:.2f}}{tells}", **common,
+            ), 1, 2,
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=x, y=_short(np.where(own.error > 0, own.error, low / 2) if log else own.error), line=line_of_method(m, 3), showlegend=False,
+                hovertemplate=f"{title}, epoch %{{x}}: worst error %{{y:.2f}}{tells}", **common,
+            ), 1, 2,
+        )  # fmt: skip
+        ends = [(1, own.sigma[-1]), (2, own.error[-1])]
+        for col, y in ends:
+            figure.add_trace(
+                go.Scatter(
+                    x=x[-1:], y=_short(np.array([y])), mode="markers", marker=marker_of_method(m, 11), hoverinfo="skip", showlegend=False,
+                    legendgroup=m, cliponaxis=False, name=title,
+                ), 1, col,
+            )  # fmt: skip
+    for name, line in (("bound", {"dash": "dot", "width": 1.6}), ("true error", {"width": 3})):
+        figure.add_trace(
+            go.Scatter(x=[None], y=[None], mode="lines", line=line | {"color": GREY}, name=name), 1, 2
+        )
+    if at is not None:
+        for col in (1, 2):
+            figure.add_vline(x=at + 1, line={"color": GREY, "width": 1.5}, layer="below", row=1, col=col)
+    plain = {"zeroline": False, "fixedrange": True, "automargin": True, "tickfont": {"size": 13}}
+    epochs = {
+        "range": [first, max(last, first + 1)],
+        "title": {"text": "epoch", "standoff": 4},
+        "showgrid": False,
+        "tickformat": "d",
+        "nticks": 6,
+    }
+    figure.update_xaxes(plain | epochs)
+    grid = plain | {"gridcolor": "rgba(138,143,150,0.25)", "nticks": 5}
+    figure.update_yaxes(grid | {"rangemode": "tozero"}, row=1, col=1)
+    scale = (
+        {"type": "log", "range": [np.log10(low / 2.2), np.log10(top)], "tickvals": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]}
+        if log
+        else {"range": [0, max(top, 1.25)]}
+    )  # fmt: skip
+    figure.update_yaxes(grid | scale, row=1, col=2)
+    said, sentence = _words(lines, titles)
+    return finished(
+        figure, said, height, sentence, margin={"l": 8, "r": 12, "t": 74, "b": 8}, legend=LEGEND | {"y": 1.12, "tracegroupgap": 0},
+    )  # fmt: skip
+
+
+def _checked(lines: Mapping[str, SigmaLine]) -> list[str]:
+    methods = checked_methods(lines, 3, "A chart of σ₁ over epochs")
+    for m in methods:
+        x = lines[m]
+        sizes = {len(x.epochs), len(x.sigma), len(x.bound), len(x.error)}
+        if len(sizes) != 1 or 0 in sizes:
+            raise ValueError(
+                f"The epochs of {title_of(m)} and their values differ in number, or there is none."
+            )
+        if (np.asarray(x.bound) < np.asarray(x.error) - 1e-6).any():
+            raise ValueError(f"A bound of {title_of(m)} lies below the true error; one of the two is wrong.")
+    return methods
+
+
+def _hatch(go: Any, figure: Any, first: float, last: float, top: float) -> None:
+    """The region where a bound says nothing, hatched and named."""
+    look = {"shape": "/", "fgcolor": GREY, "bgcolor": "rgba(138,143,150,0.10)", "size": 9, "solidity": 0.2}
+    figure.add_trace(
+        go.Scatter(
+            x=[first, last, last, first], y=[1, 1, top, top], mode="lines", fill="toself", fillcolor="rgba(0,0,0,0)", fillpattern=look,
+            line={"width": 0, "color": GREY}, hoverinfo="text", hoveron="fills", text="a bound of 1 or more says nothing",
+            showlegend=False, name="vacuous",
+        ), 1, 2,
+    )  # fmt: skip
+    figure.add_annotation(
+        x=1, xref="x2 domain", xanchor="right", y=1, yref="y2 domain", yanchor="top", text="from 1 upwards a bound says nothing", showarrow=False,
+        bgcolor="rgba(236,240,244,0.92)", font={"color": "#16191D", "size": 13}, borderpad=2,
+    )  # fmt: skip
+
+
+def _short(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(v) else round(float(v), 4) for v in np.asarray(values, float)]
+
+
+def _words(lines: Mapping[str, SigmaLine], titles: Mapping[str, str] | None) -> tuple[str, str]:
+    ends, told, vacuous = [], [], []
+    for m, x in lines.items():
+        title = title_of(m, titles)
+        truth = percent(float(x.error[-1]))
+        ends.append(f"{title} has a bound of {x.bound[-1]:.2f} and a true error of {truth}")
+        low, high = float(np.nanmin(x.sigma)), float(np.nanmax(x.sigma))
+        told.append(f"{title}: from {x.sigma[0]:.2f} to {x.sigma[-1]:.2f}, between {low:.2f} and {high:.2f}")
+        vacuous.append(bool(x.bound[-1] >= 1))
+    note = (
+        " A bound of 1 or more says nothing." if all(vacuous) else " One of the bounds is 1 or more and says nothing." if any(vacuous) else ""
+    )  # fmt: skip
+    epoch = int(max(x.epochs[-1] for x in lines.values())) + 1
+    sentence = f"After epoch {epoch}, for the worst class, {listed(ends)}.{note}"
+    return f"Line charts over epochs. The largest singular value: {'. '.join(told)}. {sentence}", sentence

@@ -1,0 +1,262 @@
+"""What the tables of long-tail runs say (which CAR the validation part chooses, sets won, ablations as they fell), and what one network
+says of one picture.
+
+Rows are those of `core.lab.tail_shelf.table`. Nothing is measured here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.conformal.words import percent
+from core.lab.tail_view import Moment, frequency_order
+from core.lab.tail_words import SETS, label_of, listed, many_of, with_sd
+
+SLACK = 0.005
+"""How much of overall accuracy a CAR may cost: on the validation part before it is no choice, on the test images before a set is not won."""
+
+JOINED = ("car-cutmix", "car-adjusted")
+"""CAR beside something else: no row that CAR alone is judged by."""
+
+ABLATIONS = (
+    ("Memory that forgets nothing (count, not naive)", "car-count", "car-naive-max"),
+    ("Only present classes move (not naive)", "car-present", "car-naive-max"),
+    ("Frequencies divided by the largest, not by the sum", "car-count", "car-count-sum"),
+    ("Λ, weights of classes", "car-count", "car-no-weights"),
+    ("A memory at all", "car-count", "car-no-ema"),
+    ("Gradient through the gate", "car-gate", "car-count"),
+    ("CAR beside CutMix", "car-cutmix", "ce-cutmix"),
+    ("CAR beside logit adjustment", "car-adjusted", "adjusted"),
+)
+"""What is asked, the method with it, the method without it."""
+
+
+def chosen_car(rows: Sequence[Mapping[str, Any]], data: str) -> Mapping[str, Any] | None:
+    """The row of CAR that the validation part of the training images chooses on a set; the test images have no say.
+
+    Among rows that add CAR to cross-entropy alone, were trained with the most seeds and cost at most `SLACK` of CE's overall accuracy there, the
+    one with the best mean recall of the worst classes; ties go to the better mean recall. Where each costs more, all of them stand.
+
+    Args:
+        rows: As `core.lab.tail_shelf.table` gives them.
+        data: The set.
+
+    Returns:
+        The row, or None where no CAR is recorded.
+    """
+    mine = [r for r in rows if r["data"] == data]
+    cars = [r for r in mine if r["name"].startswith("car-") and r["name"].partition("@")[0] not in JOINED]
+    base = next((r for r in mine if r["name"] == "ce"), None)
+    most = max((len(r["seeds"]) for r in cars), default=0)
+    cars = [r for r in cars if len(r["seeds"]) == most]
+    kept = [r for r in cars if base is None or r["val_overall"] >= base["val_overall"] - SLACK]
+    return max(kept or cars, key=lambda r: (r["val_worst_classes"], r["val_mean_recall"]), default=None)
+
+
+def row_of(rows: Sequence[Mapping[str, Any]], data: str, name: str) -> Mapping[str, Any] | None:
+    """One method's row on a set; None where it is not recorded."""
+    return next((r for r in rows if r["data"] == data and r["name"] == name), None)
+
+
+def choice_words(rows: Sequence[Mapping[str, Any]], data: str) -> str:
+    """How the CAR row of a set was chosen, and what it came to on test images; empty where none is recorded."""
+    chosen, base = chosen_car(rows, data), row_of(rows, data, "ce")
+    if chosen is None:
+        return ""
+    said = (
+        f"**{SETS[data]}: {chosen['method']}** was chosen on the validation part, 15\u00a0% of each class's training images on which nothing "
+        f"trained. There the worst classes have a mean recall of {percent(chosen['val_worst_classes'])}"
+    )
+    if base is None:
+        return said + ". CE is not recorded beside it."
+    said += f", CE's {percent(base['val_worst_classes'])}"
+    said += f"; overall {100 * chosen['val_overall']:.1f} against {100 * base['val_overall']:.1f}\u00a0%. "
+    if chosen["val_overall"] < base["val_overall"] - SLACK:
+        said += "Every CAR costs more than half a point overall there, so the best of them stands. "
+    return said + (
+        f"On the test images, which had no say: {with_sd(chosen, 'worst_classes')} against {with_sd(base, 'worst_classes')}. A rare class has "
+        "few images to validate on, so the choice is noisy."
+    )
+
+
+def sets_won(rows: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Set -> whether the chosen CAR finds more of the worst classes' test images than CE, and costs at most `SLACK` overall."""
+    found = {}
+    for data in dict.fromkeys(r["data"] for r in rows):
+        chosen, base = chosen_car(rows, data), row_of(rows, data, "ce")
+        if chosen is not None and base is not None:
+            found[data] = bool(
+                chosen["worst_classes"] > base["worst_classes"]
+                and chosen["overall"] >= base["overall"] - SLACK
+            )
+    return found
+
+
+def won_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many sets CAR wins over CE, and which it does not; empty where nothing can be compared."""
+    won = sets_won(rows)
+    if not won:
+        return ""
+    said = (
+        f"On {sum(won.values())} of {len(won)} recorded sets the chosen CAR finds more of the worst classes than CE and costs at most half a "
+        "point overall"
+    )
+    lost = [SETS[k] for k, w in won.items() if not w]
+    return said + (f"; not on {listed(lost)}." if lost and any(won.values()) else ".")
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """One question and its answers. Differences are in shares of 1, with minus without.
+
+    Attributes:
+        question: What is switched on.
+        worst: Set -> difference of the worst classes' mean recall.
+        overall: Set -> difference of overall accuracy.
+        spread: Set -> root of the two squared deviations over seeds; None where one of them has one seed.
+    """
+
+    question: str
+    worst: dict[str, float]
+    overall: dict[str, float]
+    spread: dict[str, float | None]
+
+
+def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
+    """Every question that the recorded rows answer, on the sets where both sides are there."""
+    found = []
+    for question, with_it, without in ABLATIONS:
+        pairs = {
+            data: (a, b)
+            for data in dict.fromkeys(r["data"] for r in rows)
+            if (a := row_of(rows, data, with_it)) is not None
+            and (b := row_of(rows, data, without)) is not None
+        }
+        if pairs:
+            found.append(
+                Ablation(
+                    question,
+                    {k: a["worst_classes"] - b["worst_classes"] for k, (a, b) in pairs.items()},
+                    {k: a["overall"] - b["overall"] for k, (a, b) in pairs.items()},
+                    {k: _spread(a, b) for k, (a, b) in pairs.items()},
+                )
+            )
+    return tuple(found)
+
+
+def _spread(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
+    both = [r.get("worst_classes_sd") for r in (a, b)]
+    if any(s is None or np.isnan(s) for s in both):
+        return None
+    return math.hypot(*(float(s) for s in both if s is not None))
+
+
+def ablation_words(one: Ablation) -> str:
+    """An ablation as it fell, set by set, and what it amounts to."""
+    parts = []
+    for data, d in one.worst.items():
+        spread = one.spread[data]
+        noise = "one seed" if spread is None else f"± {100 * spread:.1f}"
+        parts.append(f"{SETS[data]} {100 * d:+.1f} ({noise})")
+    clear = [d for k, d in one.worst.items() if (s := one.spread[k]) is not None and abs(d) > 2 * s]
+    if clear and all(d > 0 for d in clear) and len(clear) == len(one.worst):
+        verdict = "It helps."
+    elif clear and all(d < 0 for d in clear) and len(clear) == len(one.worst):
+        verdict = "It harms."
+    elif clear:
+        verdict = f"Clear on {len(clear)} of {len(one.worst)} sets."
+    elif all(s is None for s in one.spread.values()):
+        verdict = "One seed settles nothing."
+    else:
+        verdict = "No difference that the seeds do not explain."
+    return f"**{one.question}**, points of the worst classes: {', '.join(parts)}. {verdict}"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one network says of one picture, and what it is worth.
+
+    Attributes:
+        title: The method.
+        classes: K names, the most frequent first.
+        shares: `(K,)` softmax of the logits.
+        said: The class it names.
+        of_called: `(K,)` test images that this network called so, by their true class; None where no record is here.
+        of_true: `(K,)` test images of that class, by what they were called; None where no record is here.
+    """
+
+    title: str
+    classes: tuple[str, ...]
+    shares: np.ndarray
+    said: int
+    of_called: np.ndarray | None
+    of_true: np.ndarray | None
+
+
+def answer(
+    title: str, classes: Sequence[str], counts: np.ndarray, logits: np.ndarray, now: Moment | None
+) -> Answer:
+    """Read one picture's logits.
+
+    Args:
+        title: The method's name on the screen.
+        classes: K names in the network's own order.
+        counts: `(K,)` training images, in that order.
+        logits: `(K,)`, in that order.
+        now: The record of this network, for what its class is confused among; None where there is none.
+
+    Raises:
+        ValueError: The logits are not numbers.
+    """
+    if not np.isfinite(logits).all():
+        raise ValueError(f"{title} gives no numbers for this picture.")
+    order = frequency_order(counts)
+    lifted = np.exp(logits[order].astype(np.float64) - logits.max())
+    said = int(lifted.argmax())
+    names = tuple(classes[k] for k in order)
+    known = now is not None and now.classes == names
+    return Answer(
+        title=title,
+        classes=names,
+        shares=lifted / lifted.sum(),
+        said=said,
+        of_called=now.test[said] if known and now is not None else None,
+        of_true=now.test[:, said] if known and now is not None else None,
+    )
+
+
+def answer_words(said: Answer) -> str:
+    """What a network says of a picture, how often it is right when it says so, and what else that class is called."""
+    label = label_of(said.classes[said.said])
+    text = f"**{said.title}** says *{label}* ({percent(float(said.shares[said.said]))})."
+    if said.of_called is None or said.of_true is None:
+        return (
+            text
+            + " No confusion matrix of it is recorded here, so what this class is confused among is not known."
+        )
+    called, true = int(said.of_called.sum()), int(said.of_true.sum())
+    if not called:
+        text += " It called no test image so."
+    else:
+        text += (
+            f" Of {called} test images that it called so, {percent(said.of_called[said.said] / called)} were"
+        )
+        text += _others(said, said.of_called, "; the rest were mostly {}.", ".")
+    if true:
+        text += f" Of {true} that are {many_of(said.classes[said.said])} it found {percent(said.of_true[said.said] / true)}"
+        text += _others(said, said.of_true, "; it called the rest mostly {}.", ".")
+    return text
+
+
+def _others(said: Answer, counts: np.ndarray, words: str, none: str) -> str:
+    """The two largest entries that are not the class itself, in words."""
+    total = counts.sum()
+    order = [int(k) for k in np.argsort(-counts, kind="stable") if k != said.said and counts[k] > 0][:2]
+    if not order:
+        return none
+    return words.format(listed([f"{many_of(said.classes[k])} ({percent(counts[k] / total)})" for k in order]))

@@ -1,0 +1,277 @@
+"""Sentences about two methods on one long-tailed set, computed from their records: who pays, by how much, and how sure that is.
+
+Whichever way the numbers fall, the sentence says so. Standard errors take the test images as drawn independently. What the table of all
+methods says is in `tail_answer`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.car.metrics import FEW_CLASSES, groups_of, mean_of
+from core.car.spectrum import Spectrum
+from core.conformal.words import percent
+from core.lab.tail_view import Moment, Remembered, lambda_of
+
+SETS = {"pbc": "Blood cells", "ham10000": "Skin lesions", "cifar10": "CIFAR-10", "tiny": "Tiny ImageNet"}
+"""Sets as a chooser calls them."""
+
+ABOUT = {
+    "pbc": "Eight kinds of blood cells under the microscope, made long-tailed (100 to 1)",
+    "ham10000": "Seven diagnoses of dermoscopy photos, long-tailed as they come (64 to 1), divided by lesion",
+    "cifar10": "Ten kinds of things in small photos, made long-tailed (100 to 1)",
+    "tiny": "Two hundred kinds of things in small photos, long-tailed (100 to 1)",
+}
+
+CLASSES = {
+    "basophil": ("basophil", "basophils"),
+    "eosinophil": ("eosinophil", "eosinophils"),
+    "erythroblast": ("erythroblast", "erythroblasts"),
+    "ig": ("immature gran.", "immature granulocytes"),
+    "lymphocyte": ("lymphocyte", "lymphocytes"),
+    "monocyte": ("monocyte", "monocytes"),
+    "neutrophil": ("neutrophil", "neutrophils"),
+    "platelet": ("platelet", "platelets"),
+    "akiec": ("actinic kerat.", "actinic keratoses"),
+    "bcc": ("basal cell c.", "basal cell carcinomas"),
+    "bkl": ("benign kerat.", "benign keratoses"),
+    "df": ("dermatofibroma", "dermatofibromas"),
+    "mel": ("melanoma", "melanomas"),
+    "nv": ("naevus", "naevi"),
+    "vasc": ("vascular", "vascular lesions"),
+    "deer": ("deer", "deer"),
+}
+"""Name in the files -> name in a chart, and in a sentence (many of them)."""
+
+WEIGHT_WORDS = {"none": "no Λ", "sum": "Λ, sum", "max": "Λ, max"}
+"""Λ as a switch calls it."""
+
+
+def label_of(name: str) -> str:
+    """A class in a chart: a word, or what stands behind a rank."""
+    if name in CLASSES:
+        return CLASSES[name][0]
+    rank, _, rest = name.partition("_")
+    return rest if rank.isdigit() and rest else name
+
+
+def many_of(name: str) -> str:
+    """A class in a sentence, in the plural."""
+    if name in CLASSES:
+        return CLASSES[name][1]
+    rank, _, rest = name.partition("_")
+    return f"images of {rest}" if rank.isdigit() and rest else f"{name}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def payers(now: Moment) -> np.ndarray:
+    """Who pays: the class of the lowest recall (all of them, where several share it); the tail group for more than ten classes."""
+    if len(now.classes) > FEW_CLASSES:
+        tail = groups_of(now.counts).tail
+        return tail if len(tail) else np.array([now.figures.worst_class])
+    return np.flatnonzero(now.recall == now.figures.worst)
+
+
+def payers_words(now: Moment) -> str:
+    """The same in words: `basophils and monocytes`, `4 of 8 classes`, `the 60 rarest classes`."""
+    who = payers(now)
+    if len(now.classes) > FEW_CLASSES:
+        return f"the {len(who)} rarest of {len(now.classes)} classes"
+    return (
+        listed([many_of(now.classes[k]) for k in who])
+        if len(who) <= 3
+        else f"{len(who)} of {len(now.classes)} classes"
+    )
+
+
+def headline(first: Moment, second: Moment) -> str:
+    """The sentence of the page.
+
+    Args:
+        first: The method that is looked at, at some epoch.
+        second: The one beside it on the same set, at the same epoch.
+
+    Returns:
+        Who pays under the first, how much of them is found among training and among new images, and what the second makes of it.
+
+    Raises:
+        ValueError: No class has a test image.
+    """
+    if first.figures.worst_class < 0:
+        raise ValueError("No class of this set has a test image, so nobody knows who pays.")
+    when = "" if first.epoch == first.epochs - 1 else f"After {first.epoch + 1} of {first.epochs} epochs "
+    if first.figures.worst == 1:
+        start = f"{when}nobody pays: {first.title} finds every test image of every class"
+        return _capital(start) + (_beside_nobody(second) if second.method != first.method else ".")
+    who = payers(first)
+    train, test = mean_of(first.train_recall, who), mean_of(first.recall, who)
+    start = (
+        f"{when}{payers_words(first)} pay: {first.title} finds {percent(train)} of them among its training images and "
+        f"{percent(test)} among new ones"
+    )
+    if first.method == second.method:
+        return _capital(start) + ". Choose a second method to compare it with."
+    train2, test2 = mean_of(second.train_recall, who), mean_of(second.recall, who)
+    start += f"; {second.title}, {percent(train2)} and {percent(test2)}"
+    if percent(test2) == percent(test):
+        start += ": no better"
+    elif test2 < test:
+        start += ": worse"
+    return _capital(start) + "." + _its_own(first, second)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _beside_nobody(second: Moment) -> str:
+    worst = many_of(second.classes[second.figures.worst_class])
+    return f"; {second.title} finds {percent(second.figures.worst)} of its worst class, {worst}."
+
+
+def _its_own(first: Moment, second: Moment) -> str:
+    """What is to be added where the second method has a worst class of its own."""
+    if len(first.classes) > FEW_CLASSES or set(payers(second)) & set(payers(first)):
+        return ""
+    who = payers_words(second)
+    if second.figures.worst > first.figures.worst:
+        return f" Its own worst: {who}, {percent(second.figures.worst)}."
+    return f" But now {who} pay, with {percent(second.figures.worst)}: the price has moved and not gone."
+
+
+def metrics(first: Moment, second: Moment) -> dict[str, tuple[str, str, str]]:
+    """Three figures: label -> value of the first, of the second, help."""
+    few = len(first.classes) <= FEW_CLASSES
+    worst = "Worst two classes" if few else "Tail classes"
+    meant = "the two classes found least" if few else "classes with fewer than 20 training images"
+    a, b = first.figures, second.figures
+    return {
+        "Overall": (
+            _share(a.overall),
+            _share(b.overall),
+            f"Share of the test images that is right. {even_words(first)}",
+        ),
+        worst: (_share(a.worst_classes), _share(b.worst_classes), f"Mean recall of {meant}, on test images."),
+        "σ₁": (
+            f"{first.spectrum.sigma:.2f}",
+            f"{second.spectrum.sigma:.2f}",
+            "Largest singular value of the error rates on the test images, without weights. Lower is better.",
+        ),
+    }
+
+
+def even_words(now: Moment) -> str:
+    """Whether the test images are as long-tailed as the training images, which decides what overall accuracy says."""
+    tested = now.tested[now.tested > 0]
+    if len(tested) and tested.max() <= 1.05 * tested.min():
+        return "Every class has equally many of them, so that this is the mean recall; where rare classes are rare in life, it would hide them."
+    return "Frequent classes have most of them, and decide it."
+
+
+def _share(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.1f}\u00a0%"
+
+
+def left_out_words(now: Moment) -> str:
+    """Classes without a test image; empty where each has one."""
+    n = now.figures.left_out
+    if not n:
+        return ""
+    names = [many_of(now.classes[k]) for k in np.flatnonzero(now.tested == 0)]
+    which = f" ({listed(names)})" if n <= 3 else ""
+    has, are = ("class has", "It is") if n == 1 else ("classes have", "They are")
+    return f"{n} {has} no test image{which}. {are} left out of the worst class and of every mean."
+
+
+def how_sure(first: Moment, second: Moment, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the headline rests on: test images, and seeds where several are recorded."""
+    who = payers(first)
+    tested = int(first.tested[who].sum())
+    said = f"The headline rests on {tested} test images of {payers_words(first)} and on one seed."
+    if len(who) == 1:
+        k = int(who[0])
+        said += f" One standard error is {100 * first.error_of(k):.1f} points under {first.title}"
+        if second.method != first.method:
+            difference = float(second.recall[k] - first.recall[k])
+            error = math.hypot(first.error_of(k), second.error_of(k))
+            settled = "more" if abs(difference) > 2 * error else "no more"
+            said += (
+                f" and {100 * second.error_of(k):.1f} under {second.title}; the difference of {100 * difference:+.1f} points is {settled} "
+                "than twice its own error"
+            )
+        said += "."
+    said += " A class that is named because it came out worst looks a little worse than it is."
+    over = [r for m in (first, second) for r in rows if r["data"] == m.data and r["name"] == m.method]
+    if len(over) == 2 and over[0] is not over[1]:
+        what = "the worst two classes" if len(first.classes) <= FEW_CLASSES else "the tail"
+        said += (
+            f" Over seeds, mean recall of {what}: "
+            + ", ".join(f"{r['method']} {with_sd(r, 'worst_classes')}" for r in over)
+            + "."
+        )
+    return said
+
+
+def with_sd(row: Mapping[str, Any], key: str) -> str:
+    """`41.2 ± 1.3 % (3 seeds)`; one seed says so."""
+    sd, seeds = row.get(f"{key}_sd"), row["seeds"]
+    n = len(seeds) if isinstance(seeds, Sequence) else int(seeds)
+    if sd is None or math.isnan(sd):
+        return f"{100 * row[key]:.1f}\u00a0% (one seed)"
+    return f"{100 * row[key]:.1f} ± {100 * sd:.1f}\u00a0% ({n} seeds)"
+
+
+def bound_words(now: Moment, weights: str = "none") -> str:
+    """What σ₁ bounds, beside the truth, and whether that says anything."""
+    spectrum = now.spectrum if weights == "none" else Spectrum.of(now.test, lambda_of(now.counts, weights))
+    bound = spectrum.bound()
+    if math.isnan(bound.worst_error):
+        return "No class has a test image, so there is nothing to bound."
+    how = "√K · σ₁" if weights == "none" else "√K · σ₁ / w"
+    start = f"{now.title}: σ₁ = {spectrum.sigma:.2f}, so the bound {how} on the error of the worst class is {bound.worst_bound:.2f}"
+    truth = f"in truth it errs on {percent(bound.worst_error)} of its test images"
+    if bound.vacuous:
+        return f"{start}. That is above 1 and says nothing (vacuous); {truth}."
+    return f"{start}, that is {percent(bound.worst_bound)}; {truth}."
+
+
+def memory_words(seen: Remembered, name: str, memory: str, weights: str) -> list[str]:
+    """What the memory and Λ make of one class's errors, with the closed form and the drawn batches."""
+    who = many_of(name)
+    chance = f"A batch of {seen.batch} holds {who} with a chance of {percent(seen.presence)}"
+    if memory == "naive":
+        said = (
+            f"{chance}, and where it lacks them the naive memory counts no error. So it settles at {percent(seen.presence)} of the truth: "
+            f"an error of {percent(seen.expected(memory))} where {percent(seen.error)} are true"
+        )
+    else:
+        keeps = "leaves their column alone" if memory == "present only" else "adds no sample, and so no error"
+        said = f"{chance}; where it lacks them this memory {keeps}. It settles at the truth, {percent(seen.error)}"
+    said += f" (second half of these {len(seen.seen)} drawn batches: {percent(seen.settled(memory))})."
+    factor = float(seen.weights[weights][seen.column] / seen.weights[weights][0])
+    if weights == "none":
+        return [
+            said,
+            f"Without Λ their column weighs {seen.scale(memory):.2f} of what it should beside the most frequent class's.",
+        ]
+    by = "their sum" if weights == "sum" else "the largest"
+    return [
+        said,
+        f"Λ (frequencies divided by {by}) lifts their column {factor:.2f} × over the most frequent class's; memory and Λ together "
+        f"make {seen.scale(memory, weights):.2f} of the truth. "
+        + (
+            "Λ does not make up for what the memory forgets."
+            if seen.scale(memory, weights) < 0.95
+            else "Rare classes count more than their errors, as Λ intends."
+            if seen.scale(memory, weights) > 1.05
+            else "The two nearly cancel."
+        ),
+    ]

@@ -1,0 +1,131 @@
+"""All methods on all sets: what the worst classes cost, the table with its deviations, how the CAR row was chosen, and the ablations as they fell.
+
+It draws; `core.lab.tail_answer` finds the words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.figures.confusion_dots import dots
+from core.figures.temperature_frame import sentence_of
+from core.lab.tail_answer import ablation_words, ablations, choice_words, chosen_car, won_words
+from core.lab.tail_words import SETS
+from pages.parts.confusion_evidence import chart
+
+SHARES = ("overall", "mean_recall", "tail", "worst", "worst_classes", "macro_f1")
+KEPT = (*SHARES, "wr", "sigma1", "bound")
+
+COLUMNS = {
+    "Set": st.column_config.TextColumn("Set", pinned=True),
+    "Method": st.column_config.TextColumn("Method", pinned=True),
+    "Chosen": st.column_config.TextColumn(
+        "Chosen", help="The CAR row that the validation part chooses; the test images have no say.", width=70
+    ),
+    "Seeds": st.column_config.NumberColumn("Seeds", width=60),
+    "overall": st.column_config.Column("Overall, %", help="Share of the test images that is right."),
+    "mean_recall": st.column_config.Column("Mean recall, %", help="Every class counts the same."),
+    "tail": st.column_config.Column(
+        "Tail, %", help="Mean recall of the rare third, or of classes below 20 images."
+    ),
+    "worst": st.column_config.Column(
+        "Worst class, %", help="The lowest recall. A minimum is a noisy figure."
+    ),
+    "worst_classes": st.column_config.Column(
+        "Worst classes, %", help="Mean recall of the worst two; with more than ten classes, of the tail."
+    ),
+    "macro_f1": st.column_config.Column("Macro F1, %"),
+    "wr": st.column_config.Column(
+        "WR", help="Test recall over training recall of the class that is worst on test images."
+    ),
+    "sigma1": st.column_config.Column(
+        "σ₁", help="Largest singular value of the test errors, without weights."
+    ),
+    "bound": st.column_config.Column(
+        "Bound", help="√K · σ₁ on the worst class's error. From 1 on it says nothing."
+    ),
+}
+
+
+def show(rows: Sequence[Mapping[str, Any]], lacking: str, data: str) -> None:
+    """Answer, dots, table, choice and ablations; a sentence where the table is not here."""
+    st.subheader("All methods, all sets")
+    if not rows:
+        st.info(lacking or "No long-tail run is recorded here.", icon=":material/info:")
+        return
+    if said := won_words(rows):
+        st.markdown(f"**{said}**")
+    drawn = [r for r in rows if "@" not in r["name"] and not math.isnan(r["overall"] + r["worst_classes"])]
+    if drawn:
+        figure = dots(drawn, set_titles=SETS)
+        st.markdown(sentence_of(figure))
+        chart(figure, "confusion-dots", said=False)
+    ordered = sorted(rows, key=lambda r: r["data"] != data)
+    st.dataframe(
+        styled(ordered),
+        column_config=COLUMNS,
+        hide_index=True,
+        width="stretch",
+        height=min(36 * (len(ordered) + 1) + 4, 430),
+        key="confusion-table",
+        alt="Table of all methods on all sets: accuracy, recall of rare and worst classes, and the spectrum, mean and deviation over seeds",
+    )
+    st.caption(
+        "Mean ± standard deviation over seeds, on test images that chose nothing; one seed has no deviation. A click on a column's head sorts by the "
+        "mean. Same network, schedule and images for every method of a set."
+    )
+    with st.expander("How the CAR row was chosen", icon=":material/rule:"):
+        for name in dict.fromkeys(r["data"] for r in ordered):
+            if said := choice_words(rows, name):
+                st.markdown(said)
+        st.caption(
+            "Among rows that add CAR to cross-entropy alone, were trained with the most seeds and cost at most half a point overall on the "
+            "validation part: the best mean recall of the worst classes there."
+        )
+    if found := ablations(rows):
+        st.subheader("Which part of CAR matters")
+        for one in found:
+            st.markdown(f"- {ablation_words(one)}")
+        st.caption(
+            "With minus without, on the test images, as the runs fell. In brackets the deviation of the difference over seeds."
+        )
+
+
+def styled(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """The table as numbers that sort, shown as `41.2 ± 1.3`."""
+    import pandas as pd
+
+    chosen = {(r["data"], one["name"]) for r in rows if (one := chosen_car(rows, r["data"])) is not None}
+    cells: list[dict[str, Any]] = [
+        {
+            "Set": SETS[r["data"]],
+            "Method": r["method"],
+            "Chosen": "chosen" if (r["data"], r["name"]) in chosen else "",
+            "Seeds": len(r["seeds"]),
+        }
+        for r in rows
+    ]
+    shown: dict[str, Callable[[float], str]] = {}
+    for k in KEPT:
+        scale, digits = (100, 1) if k in SHARES else (1, 2)
+        # Equal means are told apart by a trifle, so that each finds its own deviation.
+        means = [scale * _number(r.get(k)) + 1e-9 * i for i, r in enumerate(rows)]
+        texts = [
+            _text(m, scale * _number(r.get(f"{k}_sd")), digits) for m, r in zip(means, rows, strict=True)
+        ]
+        shown[k] = dict(zip(means, texts, strict=True)).__getitem__
+        for cell, mean in zip(cells, means, strict=True):
+            cell[k] = mean
+    return pd.DataFrame(cells).style.format(shown, na_rep="–")
+
+
+def _text(mean: float, sd: float, digits: int) -> str:
+    return f"{mean:.{digits}f}" + ("" if math.isnan(sd) else f" ± {sd:.{digits}f}")
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
