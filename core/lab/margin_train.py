@@ -21,6 +21,7 @@ from torch import nn
 from core.lab.margin_sets import CLASSES, SIDE, Labelled
 from core.margin.losses import loss_of
 from core.nets.build import Spec, best_device, build, initialise
+from core.nets.state import load_state, save_state
 from core.nets.weights import load_network, save_network
 from core.settings import MarginSettings
 
@@ -135,12 +136,9 @@ def fit(
     optimiser = torch.optim.Adam(model.parameters(), schedule.learning_rate, fused=True)
     rows: list[dict[str, float]] = []
     mark = json.dumps([asdict(settings), asdict(schedule), seed])
-    if state is not None and state.exists():
-        kept = torch.load(state, weights_only=True)
-        if kept["mark"] == mark:
-            model.load_state_dict(kept["model"])
-            optimiser.load_state_dict(kept["optimiser"])
-            rows = kept["rows"]
+    if state is not None:
+        kept = load_state(state, model, optimiser, mark)
+        rows = kept["rows"] if kept is not None else rows
     model.train()
     for epoch in range(len(rows), schedule.epochs):
         rng = torch.Generator().manual_seed(seed * 100_003 + epoch)
@@ -164,15 +162,7 @@ def fit(
             losses.append(loss.item())
         rows.append({"epoch": float(epoch), "loss": sum(losses) / len(losses)})
         if state is not None and (epoch % 6 == 5 or epoch == schedule.epochs - 1):
-            part = state.with_suffix(".part")
-            kept = {
-                "mark": mark,
-                "model": model.state_dict(),
-                "optimiser": optimiser.state_dict(),
-                "rows": rows,
-            }
-            torch.save(kept, part)
-            os.replace(part, state)
+            save_state(state, model, optimiser, mark, {"rows": rows})
         if on_step is not None:
             on_step(epoch + 1, schedule.epochs, rows[-1])
         if minutes is not None and time.monotonic() - began > 60 * minutes:

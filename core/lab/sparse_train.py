@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 
 from core.nets.build import best_device
+from core.nets.state import load_state, save_state
 from core.settings.tacsc import TacscSettings
 from core.tacsc.layer import sparse_layers
 from core.tacsc.nets import ResNet18, build
@@ -206,12 +207,8 @@ def fit(
     history: dict[str, Any] = {"layers": list(layers), "steps": [], "threshold": []}
     history |= {name: [] for name in ("loss", "train_accuracy", "sparsity", "error", "size", "seconds")}
     mark, done = mark_of(run, schedule, len(data)), 0
-    if state is not None and state.exists():
-        kept = torch.load(state, weights_only=True, map_location=device)
-        if kept["mark"] == mark:
-            net.load_state_dict(kept["net"])
-            optimiser.load_state_dict(kept["optimiser"])
-            history, done = kept["history"], len(kept["history"]["loss"])
+    if state is not None and (kept := load_state(state, net, optimiser, mark)) is not None:
+        history, done = kept, len(kept["loss"])
     per_epoch = len(data) // schedule.batch
     total = per_epoch * schedule.epochs
     for epoch in range(done, schedule.epochs):
@@ -258,13 +255,7 @@ def fit(
             history["size"].append(found.size.tolist())
         history["seconds"].append(time.monotonic() - started)
         if state is not None:
-            kept = {
-                "mark": mark,
-                "net": net.state_dict(),
-                "optimiser": optimiser.state_dict(),
-                "history": history,
-            }
-            write(state, lambda path, kept=kept: torch.save(kept, path))  # type: ignore[misc]
+            save_state(state, net, optimiser, mark, history)
         if on_step is not None:
             lam = [layer.threshold.item() for layer in layers.values()]
             facts = {"key": run.key, "loss": history["loss"][-1], "accuracy": history["train_accuracy"][-1]}

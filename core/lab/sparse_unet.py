@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from core.data.corruptions import corrupt_many
-from core.lab.sparse_train import write
 from core.nets.build import binary_score, initialise
+from core.nets.state import load_state, save_state
 from core.nets.train import augment
 from core.settings.tacsc import TacscSettings
 from core.tacsc.layer import CSCConv2d, sparse_layers
@@ -131,12 +131,9 @@ def fit_unet(
     optimiser = torch.optim.AdamW(groups, schedule.learning_rate, weight_decay=schedule.weight_decay)
     history: dict[str, Any] = {"layers": list(layers), "steps": [], "threshold": [], "loss": []}
     mark = json.dumps([asdict(schedule), seed, len(images), l1_weight, list(layers)])
-    if state is not None and state.exists():
-        kept = torch.load(state, weights_only=True)
-        if kept["mark"] == mark:
-            net.load_state_dict(kept["net"])
-            optimiser.load_state_dict(kept["optimiser"])
-            history = kept["history"]
+    if state is not None:
+        kept = load_state(state, net, optimiser, mark)
+        history = kept if kept is not None else history
     device = next(net.parameters()).device
     per_epoch = len(images) // schedule.batch
     total = per_epoch * schedule.epochs
@@ -168,13 +165,7 @@ def fit_unet(
             losses += float(loss.detach())
         history["loss"].append(losses / per_epoch)
         if state is not None:
-            kept = {
-                "mark": mark,
-                "net": net.state_dict(),
-                "optimiser": optimiser.state_dict(),
-                "history": history,
-            }
-            write(state, lambda path, kept=kept: torch.save(kept, path))  # type: ignore[misc]
+            save_state(state, net, optimiser, mark, history)
         if on_step is not None:
             lam = [layer.threshold.item() for layer in layers.values()]
             on_step(epoch + 1, schedule.epochs, {"loss": history["loss"][-1], "threshold": lam})

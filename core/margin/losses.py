@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from core.margin.counted import checked, finite, kept, mean_over, wide
 from core.margin.excess import excess_over_margin
 from core.settings.knob import check
 from core.settings.margin import LOSSES, MarginSettings
@@ -50,7 +51,7 @@ def logit_distances(logits: torch.Tensor) -> torch.Tensor:
     Returns:
         `(N, K, *)`, >= 0, in logits; 0 for the predicted class.
     """
-    x = _wide(logits)
+    x = wide(logits)
     return x.amax(1, keepdim=True) - x
 
 
@@ -62,8 +63,8 @@ def cross_entropy(
     Raises:
         ValueError: Shapes do not fit, a label is outside the classes, the logits hold NaN, or every pixel is ignored.
     """
-    x, y, keep = _checked(logits, target, ignore)
-    return _mean(F.cross_entropy(x, y, reduction="none"), keep)
+    x, y, keep = checked(logits, target, ignore)
+    return mean_over(F.cross_entropy(x, y, reduction="none"), keep)
 
 
 def label_smoothing(
@@ -82,8 +83,8 @@ def label_smoothing(
     Raises:
         ValueError: As in `cross_entropy`.
     """
-    x, y, keep = _checked(logits, target, ignore)
-    return _mean(F.cross_entropy(x, y, reduction="none", label_smoothing=smoothing), keep)
+    x, y, keep = checked(logits, target, ignore)
+    return mean_over(F.cross_entropy(x, y, reduction="none", label_smoothing=smoothing), keep)
 
 
 def smoothing_kernel(sigma: float = 1.0) -> torch.Tensor:
@@ -121,7 +122,7 @@ def spatial_label_smoothing(
             f"Spatially varying label smoothing needs logits (N, K, H, W), not {tuple(logits.shape)}; "
             "cut volumes into slices."
         )
-    x, y, keep = _checked(logits, target, ignore)
+    x, y, keep = checked(logits, target, ignore)
     k = x.shape[1]
     hard = F.one_hot(y, k).movedim(-1, 1).to(x.dtype)
     known = torch.ones_like(hard[:, :1]) if keep is None else keep[:, None].to(x.dtype)
@@ -129,7 +130,7 @@ def spatial_label_smoothing(
     padded = F.pad(torch.cat([hard * known, known], 1), (1, 1, 1, 1), mode="replicate")
     spread = F.conv2d(padded, kernel.expand(k + 1, 1, 3, 3), groups=k + 1)
     soft = spread[:, :k] / spread[:, k:].clamp(min=1e-12)
-    return _mean(-(soft * F.log_softmax(x, 1)).sum(1), keep)
+    return mean_over(-(soft * F.log_softmax(x, 1)).sum(1), keep)
 
 
 def focal(
@@ -148,13 +149,13 @@ def focal(
     Raises:
         ValueError: As in `cross_entropy`.
     """
-    x, y, keep = _checked(logits, target, ignore)
+    x, y, keep = checked(logits, target, ignore)
     nll = F.cross_entropy(x, y, reduction="none")
     if gamma == 0:
-        return _mean(nll, keep)
+        return mean_over(nll, keep)
     # 1 - p without the loss of digits near p = 1; the floor keeps the slope of a broken power finite at exactly 1
     miss = (-torch.expm1(-nll)).clamp(min=torch.finfo(x.dtype).tiny)
-    return _mean(miss**gamma * nll, keep)
+    return mean_over(miss**gamma * nll, keep)
 
 
 def entropy_penalty(
@@ -176,12 +177,12 @@ def entropy_penalty(
     Raises:
         ValueError: As in `cross_entropy`, or another word than the two.
     """
-    x, y, keep = _checked(logits, target, ignore)
+    x, y, keep = checked(logits, target, ignore)
     if over not in ("mean", "sum"):
         raise ValueError(f"The entropy is taken over classes by 'mean' or by 'sum', not by {over!r}.")
     logp = F.log_softmax(x, 1)
     entropy = -(logp.exp() * logp).sum(1) / (x.shape[1] if over == "mean" else 1)
-    return _mean(F.nll_loss(logp, y, reduction="none") - weight * entropy, keep)
+    return mean_over(F.nll_loss(logp, y, reduction="none") - weight * entropy, keep)
 
 
 def margin_penalty(
@@ -203,8 +204,8 @@ def margin_penalty(
     """
     if hinge not in ("linear", "squared"):
         raise ValueError(f"The hinge is 'linear' or 'squared', not {hinge!r}.")
-    x = _wide(logits)
-    return _finite(excess_over_margin(x, margin, hinge == "squared", _kept(x, ignore)))
+    x = wide(logits)
+    return finite(excess_over_margin(x, margin, hinge == "squared", kept(x, ignore)))
 
 
 def margin_loss(
@@ -226,14 +227,14 @@ def soft_dice(logits: torch.Tensor, target: torch.Tensor, ignore: torch.Tensor |
     Raises:
         ValueError: As in `cross_entropy`.
     """
-    x, y, keep = _checked(logits, target, ignore)
+    x, y, keep = checked(logits, target, ignore)
     k = x.shape[1]
     p = torch.softmax(x, 1)[:, 1:]
     t = F.one_hot(y, k).movedim(-1, 1)[:, 1:].to(x.dtype)
     if keep is not None:
         p, t = p * keep[:, None], t * keep[:, None]
     axes = tuple(range(2, x.ndim))
-    return _mean(1 - (2 * (p * t).sum(axes) + 1e-5) / ((p + t).sum(axes) + 1e-5), None)
+    return mean_over(1 - (2 * (p * t).sum(axes) + 1e-5) / ((p + t).sum(axes) + 1e-5), None)
 
 
 def loss_of(settings: MarginSettings) -> Loss:
@@ -278,54 +279,3 @@ class SegmentationLoss(nn.Module):
     ) -> torch.Tensor:
         """The loss; arguments as in the module's functions."""
         return self._loss(logits, target, ignore)
-
-
-def _wide(logits: torch.Tensor) -> torch.Tensor:
-    return logits if logits.dtype == torch.float64 else logits.float()
-
-
-def _kept(logits: torch.Tensor, ignore: torch.Tensor | None) -> torch.Tensor | None:
-    if logits.ndim < 2 or logits.numel() == 0:
-        raise ValueError(
-            f"Logits must have shape (N, K, *) and hold a pixel; these are {tuple(logits.shape)}."
-        )
-    if ignore is None:
-        return None
-    if ignore.dtype != torch.bool or ignore.shape != logits.shape[:1] + logits.shape[2:]:
-        raise ValueError(
-            f"The ignore mask must be bool of shape {tuple(logits.shape[:1] + logits.shape[2:])}; "
-            f"it is {ignore.dtype} of {tuple(ignore.shape)}."
-        )
-    if bool(ignore.all()):
-        raise ValueError("Every pixel is ignored, so there is nothing to learn from; leave this batch out.")
-    return ~ignore
-
-
-def _checked(
-    logits: torch.Tensor, target: torch.Tensor, ignore: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    keep = _kept(logits, ignore)
-    x, y = _wide(logits), target.long()
-    if y.shape != x.shape[:1] + x.shape[2:]:
-        raise ValueError(
-            f"Logits {tuple(x.shape)} need labels of shape {tuple(x.shape[:1] + x.shape[2:])}; these are {tuple(y.shape)}."
-        )
-    if keep is not None:
-        y = torch.where(keep, y, 0)
-    low, high = torch.stack(y.aminmax()).tolist()
-    if low < 0 or high >= x.shape[1]:
-        raise ValueError(
-            f"Labels go from {low} to {high}, and there are {x.shape[1]} classes (0 to {x.shape[1] - 1}). "
-            "Map the labels, or pass the others in `ignore`."
-        )
-    return x, y, keep
-
-
-def _mean(per_pixel: torch.Tensor, keep: torch.Tensor | None) -> torch.Tensor:
-    return _finite(per_pixel.mean() if keep is None else torch.where(keep, per_pixel, 0).sum() / keep.sum())
-
-
-def _finite(mean: torch.Tensor) -> torch.Tensor:
-    if bool(torch.isnan(mean)):
-        raise ValueError("The loss is not a number: the logits hold NaN, or opposite infinities.")
-    return mean
