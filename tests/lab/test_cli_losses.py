@@ -50,7 +50,7 @@ def test_phantoms_get_fewer_epochs_and_every_loss(trained):
     _, asked, work = trained
     cli_losses.train_all(("phantom",), None, work, lambda line: None)
     assert {k for k, _ in asked} == {
-        f"phantom-{k}-s0" for k in ("ce", "ls", "svls", "focal", "ecp", "margin10")
+        f"phantom-{k}-s0" for k in ("ce", "ls", "svls", "focal", "ecp", "margin3")
     }
     assert {e for _, e in asked} == {cli_losses.PHANTOM_EPOCHS}
 
