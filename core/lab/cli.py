@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from core.lab.cli_losses import add_losses, losses
 from core.lab.cli_margin import add_reliability, reliability
 from core.lab.cli_own import add_calibrate, add_with, calibrate, predict_with
+from core.lab.cli_sparse import adapt, add_adapt, add_sparse, sparse
 from core.lab.cli_tail import add_confusion, add_tail, confusion, tail
 from core.lab.sources import NAMES
 from core.settings import CoverageSettings, knobs
@@ -83,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
     add_reliability(commands)
     add_confusion(commands)
     add_tail(commands)
+    add_adapt(commands)
+    add_sparse(commands)
     return root
 
 
@@ -177,6 +180,8 @@ def main(argv: list[str] | None = None) -> int:
             "reliability": reliability,
             "confusion": confusion,
             "tail": tail,
+            "adapt": adapt,
+            "sparse": sparse,
         }
         run[args.command](args)
     except (ValueError, FileNotFoundError) as error:

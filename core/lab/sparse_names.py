@@ -1,0 +1,51 @@
+"""Names of networks, layers and ways of adaptation, as charts and sentences call them, and what every view reads of a record first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.lab.sparse_record import SparseRecord
+from core.lab.sparse_train import Run
+
+TITLES = {
+    "resnet": "ResNet-18",
+    "fixed": "fixed λ",
+    "tacsc": "TA-CSC-18",
+    "tacsc_all": "TA-CSC-18all",
+}
+"""Models as a chart calls them."""
+
+ADAPT_TITLES = {"none": "none", "bn": "BN", "lambda": "λ", "both": "λ and BN"}
+"""What adapts, as a chart calls it."""
+
+SAMPLES = 100
+"""Unlabelled images that adaptation saw wherever nothing else is said."""
+
+
+def layer_words(name: str) -> str:
+    """A sparse layer's name in words: `conv1` -> "first layer", `blocks.2.conv1` -> "block 3, first", `conv_0.conv_0.conv` -> "first layer"."""
+    parts = name.split(".")
+    if parts[0] == "blocks":
+        return f"block {int(parts[1]) + 1}, {'first' if parts[2] == 'conv1' else 'second'}"
+    return "pooling layer" if parts[0] == "pool" else "first layer"
+
+
+def title_of(record: SparseRecord) -> str:
+    """A run on the screen: "TA-CSC-18, K = 4"; K is said where it is not 2."""
+    title = TITLES[record.model]
+    return (
+        title
+        if record.model == "resnet" or record.settings.iterations == 2
+        else f"{title}, K = {record.settings.iterations}"
+    )
+
+
+def key_of(record: SparseRecord) -> str:
+    """The key of a record's files."""
+    return Run(record.model, record.settings, record.width, record.seed).key
+
+
+def trained_of(record: SparseRecord) -> np.ndarray:
+    """`(L,)` λ after training; empty for the ResNet."""
+    rows = record.history.get("threshold") or [[]]
+    return np.asarray(rows[-1], float)
