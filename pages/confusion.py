@@ -44,12 +44,15 @@ def records_of(data: str) -> tuple[Mapping[str, TailRecord], str]:
     return found, "" if found else f"Nothing is recorded of {SETS[data]} yet."
 
 
-def rows_of() -> tuple[Sequence[Mapping[str, Any]], str]:
-    """The table of all runs, and why there is none."""
+Rows = Sequence[Mapping[str, Any]]
+
+
+def rows_of() -> tuple[Rows, Rows, str]:
+    """The table of all runs, that of another network, and why there is none."""
     try:
-        return tail_shelf.table(), ""
+        return tail_shelf.table(), tail_shelf.other_networks(), ""
     except (FileNotFoundError, ValueError) as problem:
-        return (), str(problem)
+        return (), (), str(problem)
 
 
 def set_chooser() -> str:
@@ -95,7 +98,7 @@ def main() -> None:
         data = set_chooser()
     title = st.empty()
     records, problem = records_of(data)
-    rows, lacking = rows_of()
+    rows, others, lacking = rows_of()
     best = chosen_car(rows, data)
     shown = None
     if records:
@@ -109,7 +112,7 @@ def main() -> None:
     if shown is not None:
         confusion_evidence.show(shown.first, shown.second, shown.runs)
         confusion_tail.show((shown.first, shown.second))
-    confusion_table.show(rows, lacking, data)
+    confusion_table.show(rows, others, lacking, data)
     confusion_images.show(data)
     st.subheader("Your own classifier")
     confusion_own.show()

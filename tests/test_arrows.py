@@ -30,10 +30,6 @@ LEVEL = {
 }
 SIDEWAYS = {  # neighbours on one level that may know each other, in this direction only
     ("core.coat", "core.conformal"),
-    (
-        "core.figures",
-        "core.car",
-    ),  # charts of a confusion matrix ask for its singular vectors; car knows no chart
     ("core.data", "core.images"),
     ("core.nets", "core.images"),
 }

@@ -101,6 +101,7 @@ def bars(
     tall = 0.78 / n
     place = {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
     traces = []
+    shared = n > 1 and len({tuple(worst_of(r)) for r in test.values()}) == 1  # one mark between the two bars
     for at, (method, recall) in enumerate(test.items()):
         k = len(recall)
         colour, title = colour_of(method), title_of(method, titles)
@@ -128,8 +129,8 @@ def bars(
                 hovertemplate=f"%{{y}}: %{{x}} % of test data ({title})<extra></extra>",
             ),
             go.Scatter(
-                x=[101.5] * len(worst), y=[j + offset + tall / 2 for j in worst], mode="text", textposition="middle right",
-                text=[f"<b>◀ worst{f', {_brief(title)}' if n > 1 else ''}</b>"] * len(worst), textfont={"size": 13},
+                x=[101.5] * len(worst), y=[j + (0 if shared else offset + tall / 2) for j in worst], mode="text", textposition="middle right",
+                text=[_mark(title, at, n, shared)] * len(worst), textfont={"size": 13},
                 hoverinfo="skip", showlegend=False, cliponaxis=False, name="worst", **place,
             ),
         ]  # fmt: skip
@@ -176,7 +177,7 @@ def dots(
             go.Scatter(
                 x=rank, y=[None] * len(rank) if known is None else _percent(running(known)), mode="lines", fill="tozeroy",
                 fillcolor=f"rgba({red},{green},{blue},0.13)", line={"color": colour, "width": 1.2}, hoverinfo="skip",
-                name=f"{title}, training (running mean)",
+                name=f"{title}, training mean",
                 showlegend=legend and known is not None, **place,
             ),
             go.Scatter(
@@ -185,7 +186,7 @@ def dots(
             ),
             go.Scatter(
                 x=rank, y=_percent(running(recall)), mode="lines", line=line_of_method(method, 3), hoverinfo="skip",
-                name=f"{title}, test (running mean)", showlegend=legend, **place,
+                name=f"{title}, test mean", showlegend=legend, **place,
             ),
         ]  # fmt: skip
     return traces
@@ -257,6 +258,13 @@ def words(
 
 def _percent(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(v) else round(100 * float(v), 1) for v in values]
+
+
+def _mark(title: str, at: int, n: int, shared: bool) -> str:
+    """The mark of a method's worst class; one that all share is said once."""
+    if shared:
+        return "" if at else "<b>◀ worst, both</b>"
+    return f"<b>◀ worst{f', {_brief(title)}' if n > 1 else ''}</b>"
 
 
 def _brief(title: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from core.car.spectrum import Spectrum
+from core.figures.confusion_given import Panel
 from core.figures.confusion_look import checked_methods, colour_of, line_of_method, marker_of_method, title_of
 from core.figures.frame import listed, percent
 from core.figures.temperature_frame import GREY, LEGEND, finished, plotly
@@ -36,42 +36,24 @@ class SigmaLine:
     bound: np.ndarray
     error: np.ndarray
 
-    @staticmethod
-    def of(epochs: np.ndarray, matrices: np.ndarray, weights: np.ndarray | None = None) -> SigmaLine:
-        """Decompose each epoch's matrix.
-
-        Args:
-            epochs: `(E,)`.
-            matrices: `(E, K, K)` counts, rows predicted, columns true.
-            weights: `(K,)` Λ; None takes ones.
-        """
-        found = [Spectrum.of(m, weights) for m in matrices]
-        bounds = [x.bound() for x in found]
-        return SigmaLine(
-            np.asarray(epochs),
-            np.array([x.sigma for x in found]),
-            np.array([x.worst_bound for x in bounds]),
-            np.array([x.worst_error for x in bounds]),
-        )
-
 
 def sigma_over_epochs(
     lines: Mapping[str, SigmaLine],
     *,
     titles: Mapping[str, str] | None = None,
     at: int | None = None,
-    height: int = 340,
-) -> Any:
-    """Left sigma_1 of each method; right its bound (thin) over the worst class's true error (thick).
+    height: int = 320,
+) -> tuple[Panel, Panel]:
+    """sigma_1 of each method; and its bound (thin) over the worst class's true error (thick).
 
     Args:
         lines: Method -> its run; one to three.
         titles: Method -> words instead of `confusion_look.TAIL_TITLES`.
         at: Epoch that a thin upright line marks.
-        height: Height in pixels.
+        height: Height in pixels of each.
 
     Returns:
-        A Plotly figure; `sentence_of` gives bound and truth of the last epoch, and says when the bound is vacuous.
+        Two Plotly figures; the second one's `sentence_of` gives bound and truth of the last epoch, and says when the bound is vacuous.
 
     Raises:
         ValueError: No method, more than three, lengths that differ, or a bound below the truth.
@@ -79,9 +61,7 @@ def sigma_over_epochs(
     go, make_subplots = plotly()
 
     methods = _checked(lines)
-    figure = make_subplots(
-        cols=2, horizontal_spacing=0.09, subplot_titles=["σ₁, the largest singular value", "worst class: what σ₁ allows, and the truth"]
-    )  # fmt: skip
+    left, right = make_subplots(), make_subplots()
     most = max(float(np.nanmax(np.r_[x.bound, 0.0])) for x in lines.values())
     errors = np.concatenate([x.error for x in lines.values()])
     above = errors[errors > 0]
@@ -91,45 +71,27 @@ def sigma_over_epochs(
     last = max(float(x.epochs[-1]) for x in lines.values()) + 1
     first = min(float(x.epochs[0]) for x in lines.values()) + 1
     if most >= 1:
-        _hatch(go, figure, first, last, max(top, 1.25))
+        _hatch(go, right, first, last, max(top, 1.25))
     for m in methods:
-        x = [int(e) + 1 for e in lines[m].epochs]
-        title, tells = title_of(m, titles), "<extra></extra>"
-        common = {"legendgroup": m, "name": title, "mode": "lines"}
-        own = lines[m]
-        figure.add_trace(
-            go.Scatter(
-                x=x, y=_short(own.sigma), line=line_of_method(m, 3),
-                hovertemplate=f"{title}, epoch %{{x}}: σ₁ = %{{y:.3f}}{tells}", **common,
-            ), 1, 1,
-        )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=x, y=_short(own.bound), line={"color": colour_of(m), "width": 1.6, "dash": "dot"}, showlegend=False,
-                hovertemplate=f"{title}, epoch %{{x}}: bound %{{y:.2f}}{tells}", **common,
-            ), 1, 2,
-        )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=x, y=_short(np.where(own.error > 0, own.error, low / 2) if log else own.error), line=line_of_method(m, 3), showlegend=False,
-                hovertemplate=f"{title}, epoch %{{x}}: worst error %{{y:.2f}}{tells}", **common,
-            ), 1, 2,
-        )  # fmt: skip
-        ends = [(1, own.sigma[-1]), (2, own.error[-1])]
-        for col, y in ends:
+        own, title = lines[m], title_of(m, titles)
+        error = np.where(own.error > 0, own.error, low / 2) if log else own.error
+        left.add_trace(_line(go, m, title, own.epochs, own.sigma, f"{title}, epoch %{{x}}: σ₁ = %{{y:.3f}}"))
+        bound = _line(go, m, title, own.epochs, own.bound, f"{title}, epoch %{{x}}: bound %{{y:.2f}}")
+        right.add_trace(
+            bound.update(showlegend=False, line={"color": colour_of(m), "width": 1.6, "dash": "dot"})
+        )
+        right.add_trace(
+            _line(go, m, title, own.epochs, error, f"{title}, epoch %{{x}}: worst error %{{y:.2f}}")
+        )
+        for figure, y in ((left, own.sigma), (right, error)):
             figure.add_trace(
                 go.Scatter(
-                    x=x[-1:], y=_short(np.array([y])), mode="markers", marker=marker_of_method(m, 11), hoverinfo="skip", showlegend=False,
-                    legendgroup=m, cliponaxis=False, name=title,
-                ), 1, col,
+                    x=[int(own.epochs[-1]) + 1], y=_short(y[-1:]), mode="markers", marker=marker_of_method(m, 11), hoverinfo="skip",
+                    showlegend=False, cliponaxis=False, name=title,
+                )
             )  # fmt: skip
     for name, line in (("bound", {"dash": "dot", "width": 1.6}), ("true error", {"width": 3})):
-        figure.add_trace(
-            go.Scatter(x=[None], y=[None], mode="lines", line=line | {"color": GREY}, name=name), 1, 2
-        )
-    if at is not None:
-        for col in (1, 2):
-            figure.add_vline(x=at + 1, line={"color": GREY, "width": 1.5}, layer="below", row=1, col=col)
+        right.add_trace(go.Scatter(x=[None], y=[None], mode="lines", line=line | {"color": GREY}, name=name))
     plain = {"zeroline": False, "fixedrange": True, "automargin": True, "tickfont": {"size": 13}}
     epochs = {
         "range": [first, max(last, first + 1)],
@@ -138,18 +100,30 @@ def sigma_over_epochs(
         "tickformat": "d",
         "nticks": 6,
     }
-    figure.update_xaxes(plain | epochs)
+    for figure in (left, right):
+        figure.update_xaxes(plain | epochs)
+        if at is not None:
+            figure.add_vline(x=at + 1, line={"color": GREY, "width": 1.5}, layer="below")
     grid = plain | {"gridcolor": "rgba(138,143,150,0.25)", "nticks": 5}
-    figure.update_yaxes(grid | {"rangemode": "tozero"}, row=1, col=1)
+    left.update_yaxes(grid | {"rangemode": "tozero"})
     scale = (
         {"type": "log", "range": [np.log10(low / 2.2), np.log10(top)], "tickvals": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]}
         if log
         else {"range": [0, max(top, 1.25)]}
     )  # fmt: skip
-    figure.update_yaxes(grid | scale, row=1, col=2)
-    said, sentence = _words(lines, titles)
-    return finished(
-        figure, said, height, sentence, margin={"l": 8, "r": 12, "t": 74, "b": 8}, legend=LEGEND | {"y": 1.12, "tracegroupgap": 0},
+    right.update_yaxes(grid | scale)
+    alike: dict[str, Any] = {"margin": {"l": 8, "r": 12, "t": 8, "b": 8}, "legend": LEGEND | {"y": 1.02}}
+    sizes, said, sentence = _words(lines, titles)
+    return (
+        Panel("σ₁, the largest singular value", finished(left, sizes, height, **alike)),
+        Panel("Worst class: what σ₁ allows, and the truth", finished(right, said, height, sentence, **alike)),
+    )
+
+
+def _line(go: Any, method: str, title: str, epochs: np.ndarray, values: np.ndarray, hover: str) -> Any:
+    return go.Scatter(
+        x=[int(e) + 1 for e in epochs], y=_short(values), mode="lines", line=line_of_method(method, 3), name=title,
+        hovertemplate=f"{hover}<extra></extra>",
     )  # fmt: skip
 
 
@@ -175,10 +149,10 @@ def _hatch(go: Any, figure: Any, first: float, last: float, top: float) -> None:
             x=[first, last, last, first], y=[1, 1, top, top], mode="lines", fill="toself", fillcolor="rgba(0,0,0,0)", fillpattern=look,
             line={"width": 0, "color": GREY}, hoverinfo="text", hoveron="fills", text="a bound of 1 or more says nothing",
             showlegend=False, name="vacuous",
-        ), 1, 2,
+        )
     )  # fmt: skip
     figure.add_annotation(
-        x=1, xref="x2 domain", xanchor="right", y=1, yref="y2 domain", yanchor="top", text="from 1 upwards a bound says nothing", showarrow=False,
+        x=1, xref="x domain", xanchor="right", y=1, yref="y domain", yanchor="top", text="from 1 upwards a bound says nothing", showarrow=False,
         bgcolor="rgba(236,240,244,0.92)", font={"color": "#16191D", "size": 13}, borderpad=2,
     )  # fmt: skip
 
@@ -187,7 +161,7 @@ def _short(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(v) else round(float(v), 4) for v in np.asarray(values, float)]
 
 
-def _words(lines: Mapping[str, SigmaLine], titles: Mapping[str, str] | None) -> tuple[str, str]:
+def _words(lines: Mapping[str, SigmaLine], titles: Mapping[str, str] | None) -> tuple[str, str, str]:
     ends, told, vacuous = [], [], []
     for m, x in lines.items():
         title = title_of(m, titles)
@@ -201,4 +175,5 @@ def _words(lines: Mapping[str, SigmaLine], titles: Mapping[str, str] | None) -> 
     )  # fmt: skip
     epoch = int(max(x.epochs[-1] for x in lines.values())) + 1
     sentence = f"After epoch {epoch}, for the worst class, {listed(ends)}.{note}"
-    return f"Line charts over epochs. The largest singular value: {'. '.join(told)}. {sentence}", sentence
+    sizes = f"Lines over epochs, the largest singular value: {'. '.join(told)}."
+    return sizes, f"Lines over epochs, the worst class's error and its bound. {sentence}", sentence

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from core.car.spectrum import Flow, Spectrum
+from core.figures.confusion_given import Decomposed, Stream
 from core.figures.confusion_look import (
     APART,
     DARK,
@@ -194,11 +194,11 @@ def apart_texts(difference: np.ndarray) -> list[list[str]]:
     return out
 
 
-def strips(go: Any, s: Spectrum) -> Any:
+def strips(go: Any, s: Decomposed) -> Any:
     """The top pair along the edges: v under the columns it loses from, u left of the rows it flows into. One trace."""
     xs: list[float | None] = []
     ys: list[float | None] = []
-    k = s.classes
+    k = len(s.u)
     for j in range(k):
         if s.v[j] > 0.01:
             foot, to = k - 0.42, k - 0.42 + STRIP * float(s.v[j])
@@ -212,7 +212,7 @@ def strips(go: Any, s: Spectrum) -> Any:
     return _polygons(go, xs, ys, GREY, "top pair")
 
 
-def ribbons(go: Any, flows: Sequence[Flow], k: int) -> Any:
+def ribbons(go: Any, flows: Sequence[Stream], k: int) -> Any:
     """Streams as bands from the strip of the true class up into the cell and left to the predicted class, with a head. One trace."""
     xs: list[float | None] = []
     ys: list[float | None] = []

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from core.car.spectrum import Spectrum
 from core.figures import confusion_spectrum
 from core.figures.confusion_bars import bar_axes, bars, dots, rank_axes
 from core.figures.confusion_cells import (
@@ -27,6 +26,7 @@ from core.figures.confusion_cells import (
     strips,
     texts_of,
 )
+from core.figures.confusion_given import Decomposed
 from core.figures.confusion_look import APART, ERRORS_ROOT, NAMED, NUMBERED, shares_of
 from core.figures.confusion_maps import color_bar
 from core.figures.temperature_frame import GREY
@@ -53,16 +53,13 @@ class Shot:
         matrices: Method -> `(K, K)` counts, the shown ones first.
         test: Shown method -> `(K,)` recalls.
         train: The same of the training images, where recorded.
+        spectra: Method -> its matrix, decomposed.
     """
 
     matrices: Mapping[str, np.ndarray]
     test: Mapping[str, np.ndarray]
     train: Mapping[str, np.ndarray]
-
-    @cached_property
-    def spectra(self) -> dict[str, Spectrum]:
-        """Spectrum of each method's matrix."""
-        return {m: Spectrum.of(x) for m, x in self.matrices.items()}
+    spectra: Mapping[str, Decomposed]
 
 
 @dataclass(frozen=True)
@@ -237,7 +234,7 @@ def panels(reel: Reel, stacked: bool, spectrum: bool) -> tuple[dict[str, Any], i
     sides = [
         both,
         axes(reel.classes, not reel.apart and k <= NUMBERED),
-        confusion_spectrum.axes(min(VALUES, k), reel.most),
+        _spectrum_axes(min(VALUES, k), reel.most),
     ]
     layout: dict[str, Any] = {
         "margin": {"l": 150, "r": 12, "t": above, "b": below if stacked else 66, "autoexpand": False}
@@ -259,6 +256,12 @@ def panels(reel: Reel, stacked: bool, spectrum: bool) -> tuple[dict[str, Any], i
     for axis in ("xaxis", "yaxis", "yaxis2", "xaxis3")[: 3 + spectrum]:
         layout[axis]["title"] = {"text": ""}
     return layout, tall, {"x": x[1][1], "y": y[1][1] + 4 / tall, "len": (x[1][1] - x[1][0]) * 0.48}
+
+
+def _spectrum_axes(shown: int, most: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the spectrum, with few ticks: the panel is narrow."""
+    x, y = confusion_spectrum.axes(shown, most)
+    return x | {"dtick": 3 if shown > 5 else 1, "tickangle": 0}, y
 
 
 def _name(reel: Reel) -> str:

@@ -1,6 +1,6 @@
 """Which classes flow into which: the top singular pair of a confusion matrix as ribbons from true classes to the classes they are called.
 
-Streams are ranked by u_i M_ij v_j, whose sum is sigma_1 (`core.car.spectrum.Spectrum.flows`); a ribbon's width is the entry M_ij.
+Streams are ranked by u_i M_ij v_j, whose sum is sigma_1 (`core.car.spectrum`); a ribbon's width is the entry M_ij.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from core.car.spectrum import Flow, Spectrum
-from core.figures.confusion_look import DARK, WORST, checked_matrix, short, stream, title_of, without_samples
+from core.figures.confusion_given import Decomposed, Stream, is_weighted
+from core.figures.confusion_look import DARK, WORST, short, stream, title_of, without_samples
 from core.figures.frame import listed, percent
 from core.figures.temperature_frame import GREY, finished, plotly
 
@@ -23,11 +23,10 @@ LEFT, RIGHT_EDGE = 0.07, 0.93
 
 
 def flow(
-    matrix: np.ndarray,
+    spectrum: Decomposed,
     classes: Sequence[str],
     *,
     method: str = "",
-    weights: np.ndarray | None = None,
     counts: np.ndarray | None = None,
     top: int = 6,
     height: int = 380,
@@ -35,10 +34,9 @@ def flow(
     """True classes on the left (bars as long as v), predicted ones on the right (u), ribbons between them for the heaviest streams.
 
     Args:
-        matrix: `(K, K)` counts or rates, rows predicted, columns true, diagonal included.
+        spectrum: A confusion matrix, decomposed. With Λ in it widths are weighted shares; hover gives plain ones.
         classes: K names, head first.
         method: Key of the method or any words.
-        weights: `(K,)` Λ; widths are then weighted shares. Hover gives plain shares.
         counts: `(K,)` training images, named beside the true classes.
         top: Streams at most, 1 to 12.
         height: Height in pixels.
@@ -47,19 +45,19 @@ def flow(
         A Plotly figure; `sentence_of` names the heaviest stream in words. With no error at all it says so and is empty.
 
     Raises:
-        ValueError: As in `confusion_maps.confusion_map`, or `top` is out of range.
+        ValueError: Another number of names than of classes, or `top` is out of range.
     """
     if not 1 <= top <= 12:
         raise ValueError(f"The flow shows 1 to 12 streams, not {top}.")
+    if len(classes) != len(spectrum.u):
+        raise ValueError(f"The spectrum has {len(spectrum.u)} classes, and there are {len(classes)} names.")
     go, make_subplots = plotly()
 
-    counted = checked_matrix(matrix, classes)
-    s = Spectrum.of(counted, weights)
-    flows = s.flows(top)
+    flows = spectrum.flows(top)
     title = title_of(method)
     figure = make_subplots()
     if flows:
-        _draw(go, figure, s, flows, classes, counts)
+        _draw(go, figure, spectrum, flows, classes, counts)
     else:
         figure.add_annotation(
             x=0.5, y=0.5, text="No errors: nothing flows.", showarrow=False, font={"size": 16}
@@ -67,7 +65,7 @@ def flow(
     plain = {"visible": False, "fixedrange": True}
     figure.update_xaxes(plain | {"range": [0, 1]})
     figure.update_yaxes(plain | {"range": [1.06, 0]})
-    said, sentence = _words(s, flows, classes, title, weights is not None)
+    said, sentence = _words(spectrum, flows, classes, title)
     return finished(
         figure, said, height, sentence, margin={"l": 150, "r": 150, "t": 26, "b": 6}, showlegend=False
     )
@@ -76,8 +74,8 @@ def flow(
 def _draw(
     go: Any,
     figure: Any,
-    s: Spectrum,
-    flows: Sequence[Flow],
+    s: Decomposed,
+    flows: Sequence[Stream],
     classes: Sequence[str],
     counts: np.ndarray | None,
 ) -> None:
@@ -135,7 +133,7 @@ def _draw(
         )
 
 
-def _sums(flows: Sequence[Flow], side: str) -> dict[int, float]:
+def _sums(flows: Sequence[Stream], side: str) -> dict[int, float]:
     """Weighted sum of the streams of each class on one side, head first."""
     found: dict[int, float] = {}
     for f in sorted(flows, key=lambda f: int(getattr(f, side))):
@@ -169,9 +167,7 @@ def _ribbon(go: Any, y0: float, y1: float, width: float, strength: float, words:
     )  # fmt: skip
 
 
-def _words(
-    s: Spectrum, flows: Sequence[Flow], classes: Sequence[str], title: str, weighted: bool
-) -> tuple[str, str]:
+def _words(s: Decomposed, flows: Sequence[Stream], classes: Sequence[str], title: str) -> tuple[str, str]:
     under = f" under {title}" if title else ""
     gone = without_samples(s.recall, classes)
     if not flows:
@@ -184,7 +180,7 @@ def _words(
     if len(flows) > 1 and len({f.predicted for f in flows}) == 1:
         first = f"All heavy streams{under} end in {classes[f.predicted]}; the first: {each[0]}."
     lost, gains = int(np.argmax(s.v)), int(np.argmax(s.u))
-    measure = " Widths are weighted by Λ." if weighted else ""
+    measure = " Widths are weighted by Λ." if is_weighted(s) else ""
     said = (
         f"Ribbons from true classes to the classes they are called{under}, {len(flows)} streams, the heaviest of the top singular pair: "
         f"{listed(each)}.{measure} The pair loses most from {classes[lost]} (v = {s.v[lost]:.2f}) and gives most to {classes[gains]} "

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.figures.confusion_given import Panel
 from core.figures.confusion_look import checked_methods, line_of_method, marker_of_method, title_of
 from core.figures.frame import listed, percent
 from core.figures.temperature_frame import LEGEND, finished, plotly
 
-PANELS = {"overall": "accuracy, %", "worst": "recall of the worst class, %", "sigma": "σ₁ of the test errors"}
+PANELS = {"overall": "Accuracy, %", "worst": "Recall of the worst class, %", "sigma": "σ₁ of the test errors"}
 
 
 def learning(
@@ -18,19 +19,19 @@ def learning(
     epochs: int,
     *,
     titles: Mapping[str, str] | None = None,
-    height: int = 300,
-) -> Any:
-    """Panels: accuracy, recall of the worst class, and sigma_1 where a row has it.
+    height: int = 260,
+) -> tuple[Panel, ...]:
+    """Accuracy, recall of the worst class, and sigma_1 where a row has it.
 
     Args:
         rows: Method -> rows so far with `epoch` (0 first), `overall`, `worst` (0 to 1), and where known `worst_class` (a name) and `sigma`. A row
             may lack a value, or hold NaN or None: the line bridges to the next that has it. Empty lists are fine.
         epochs: Epochs of a run: the length of the axis.
         titles: Method -> words instead of `confusion_look.TAIL_TITLES`.
-        height: Height in pixels.
+        height: Height in pixels of each.
 
     Returns:
-        A Plotly figure with alt text and a sentence (empty before the first row).
+        Plotly figures with alt text; the first one's sentence says where each method stands (empty before the first row).
 
     Raises:
         ValueError: No method.
@@ -40,44 +41,57 @@ def learning(
     methods = checked_methods(rows, 6, "A chart of learning")
     known = {m: {key: _known(rows[m], key) for key in PANELS} for m in methods}
     shown = [key for key in PANELS if key != "sigma" or any(known[m][key] for m in methods)]
-    figure = make_subplots(
-        cols=len(shown), horizontal_spacing=0.08, subplot_titles=[PANELS[key] for key in shown]
-    )
-    for m in methods:
-        title = title_of(m, titles)
-        for col, key in enumerate(shown, 1):
-            scale = 1.0 if key == "sigma" else 100.0
-            x: list[Any] = [e + 1 for e, _ in known[m][key]]
-            y: list[Any] = [round(scale * v, 4) for _, v in known[m][key]]
-            names = _classes(rows[m], x) if key == "worst" else [""] * len(x)
-            common = {"legendgroup": m, "name": title}
-            figure.add_trace(
-                go.Scatter(
-                    x=x, y=y, mode="lines", line=line_of_method(m, 3), showlegend=False, customdata=names,
-                    hovertemplate=f"{title}, epoch %{{x}}: %{{y:.3g}} %{{customdata}}<extra></extra>", **common,
-                ), 1, col,
-            )  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=x[-1:] or [None], y=y[-1:] or [None], mode="lines+markers", line=line_of_method(m, 3), marker=marker_of_method(m, 12),
-                    hoverinfo="skip", showlegend=col == 1, cliponaxis=False, **common,
-                ), 1, col,
-            )  # fmt: skip
-    plain = {"fixedrange": True, "zeroline": False, "automargin": True, "tickfont": {"size": 13}}
-    figure.update_xaxes(
-        plain | {"range": [1, max(epochs, 2)], "title": {"text": "epoch", "standoff": 4}, "showgrid": False, "tickformat": "d", "nticks": 6}
-    )  # fmt: skip
-    figure.update_yaxes(plain | {"gridcolor": "rgba(138,143,150,0.25)", "nticks": 5, "rangemode": "tozero"})
-    for col, key in enumerate(shown, 1):
-        if key != "sigma":
-            figure.update_yaxes({"range": [0, 102]}, row=1, col=col)
     ends = [t for t in (_last(title_of(m, titles), rows[m], known[m]) for m in methods) if t]
     sentence = f"{'. '.join(ends)}." if ends else ""
-    panels = listed([PANELS[key].removesuffix(", %") for key in shown])
-    said = f"Line charts against epochs under {listed([title_of(m, titles) for m in methods])}: {panels}. {sentence or 'Nothing yet.'}"
-    return finished(
-        figure, said, height, sentence, margin={"l": 8, "r": 12, "t": 66, "b": 8}, legend=LEGEND | {"y": 1.13}
-    )
+    plain = {"fixedrange": True, "zeroline": False, "automargin": True, "tickfont": {"size": 13}}
+    found: list[Panel] = []
+    for key in shown:
+        figure = make_subplots()
+        for m in methods:
+            figure.add_traces(_curve(go, m, key, title_of(m, titles), rows[m], known[m][key]))
+        figure.update_xaxes(
+            plain | {"range": [1, max(epochs, 2)], "title": {"text": "epoch", "standoff": 4}, "showgrid": False, "tickformat": "d", "nticks": 6}
+        )  # fmt: skip
+        figure.update_yaxes(
+            plain | {"gridcolor": "rgba(138,143,150,0.25)", "nticks": 5, "rangemode": "tozero"}
+        )
+        if key != "sigma":
+            figure.update_yaxes({"range": [0, 102]})
+        said = (
+            f"Lines against epochs under {listed([title_of(m, titles) for m in methods])}: {PANELS[key].removesuffix(', %').lower()}. "
+            f"{sentence or 'Nothing yet.'}"
+        )
+        own = "" if found else sentence
+        done = finished(
+            figure, said, height, own, margin={"l": 8, "r": 12, "t": 8, "b": 8}, legend=LEGEND | {"y": 1.02}
+        )
+        found.append(Panel(PANELS[key], done))
+    return tuple(found)
+
+
+def _curve(
+    go: Any,
+    method: str,
+    key: str,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    known: Sequence[tuple[int, float]],
+) -> list[Any]:
+    """A line, and a mark at its end that stands for the method in the legend."""
+    scale = 1.0 if key == "sigma" else 100.0
+    x: list[Any] = [e + 1 for e, _ in known]
+    y: list[Any] = [round(scale * v, 4) for _, v in known]
+    names = _classes(rows, x) if key == "worst" else [""] * len(x)
+    return [
+        go.Scatter(
+            x=x, y=y, mode="lines", line=line_of_method(method, 3), showlegend=False, customdata=names, name=title,
+            hovertemplate=f"{title}, epoch %{{x}}: %{{y:.3g}} %{{customdata}}<extra></extra>",
+        ),
+        go.Scatter(
+            x=x[-1:] or [None], y=y[-1:] or [None], mode="lines+markers", line=line_of_method(method, 3), marker=marker_of_method(method, 12),
+            hoverinfo="skip", cliponaxis=False, name=title,
+        ),
+    ]  # fmt: skip
 
 
 def _known(rows: Sequence[Mapping[str, Any]], key: str) -> list[tuple[int, float]]:

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from core.car.metrics import recalls
-from core.car.spectrum import error_rates
 from core.figures.frame import listed, percent
 from core.figures.palette import ABLATION_SHAPES, TAIL_COLOURS, TAIL_DASHES, TAIL_SHAPES
 
@@ -161,8 +159,13 @@ def checked_matrix(matrix: Any, classes: Sequence[str]) -> np.ndarray:
     Raises:
         ValueError: Not square, negative, not numbers, or another number of names.
     """
-    error_rates(matrix)
     counted = np.asarray(matrix, np.float64)
+    if counted.ndim != 2 or len(set(counted.shape)) != 1:
+        raise ValueError(f"A confusion matrix is square; the one to draw has the shape {counted.shape}.")
+    if not np.isfinite(counted).all() or (counted < 0).any():
+        raise ValueError(
+            "A confusion matrix holds counts that are not below 0; the one to draw has other entries."
+        )
     if len(classes) != len(counted):
         raise ValueError(f"The matrix has {len(counted)} classes, and there are {len(classes)} names.")
     return counted
@@ -183,7 +186,7 @@ def recall_of(given: Any, classes: Sequence[str]) -> np.ndarray:
     """
     array = np.asarray(given, np.float64)
     if array.ndim == 2:
-        return recalls(checked_matrix(array, classes))
+        return np.diag(shares_of(checked_matrix(array, classes))).copy()
     if array.shape != (len(classes),):
         raise ValueError(f"There are {len(classes)} names and recalls of shape {array.shape}.")
     if not ((array >= 0) & (array <= 1 + 1e-9) | np.isnan(array)).all():

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from core.car.spectrum import Spectrum
 from core.figures.confusion_cells import (
     apart,
     apart_texts,
@@ -24,6 +23,7 @@ from core.figures.confusion_cells import (
     strips,
     texts_of,
 )
+from core.figures.confusion_given import Decomposed
 from core.figures.confusion_look import (
     NAMED,
     NUMBERED,
@@ -42,11 +42,11 @@ from core.figures.temperature_frame import finished, plotly
 def confusion_map(
     matrix: np.ndarray,
     classes: Sequence[str],
+    spectrum: Decomposed | None = None,
     *,
     method: str = "",
     top: float | None = None,
     streams: int = 3,
-    weights: np.ndarray | None = None,
     height: int = 430,
 ) -> Any:
     """One confusion matrix, with the heaviest streams of the top singular pair as ribbons from a true to a predicted class.
@@ -56,10 +56,10 @@ def confusion_map(
     Args:
         matrix: `(K, K)` counts (or rates), rows predicted, columns true, diagonal included. Columns are divided by their sums.
         classes: K names in the same order, head first.
+        spectrum: The same matrix, decomposed; without it no ribbons are drawn.
         method: Key of the method (see `palette.TAIL_COLOURS`) or any words, for the alt text and the sentence.
         top: Error rate of the darkest colour; the largest error in this matrix when None. Give both maps of a pair the same (`pair_maps` does).
         streams: Ribbons at most; 0 draws none. None are drawn beyond twelve classes.
-        weights: `(K,)` Λ, for the singular pair; None takes ones. Colours always show plain shares.
         height: Height in pixels.
 
     Returns:
@@ -73,13 +73,12 @@ def confusion_map(
     counted = checked_matrix(matrix, classes)
     k = len(classes)
     most = largest_error([counted]) if top is None else top
-    drawn = Spectrum.of(counted, weights)
-    flows = drawn.flows(streams) if streams > 0 and k <= NUMBERED else ()
+    flows = spectrum.flows(streams) if spectrum is not None and streams > 0 and k <= NUMBERED else ()
     figure = make_subplots()
     for trace in cells(go, counted, classes, most, color_bar("share of a true class", 0, 100 * most)):
         figure.add_trace(trace)
-    if flows:
-        figure.add_traces([strips(go, drawn), ribbons(go, flows, k)])
+    if flows and spectrum is not None:
+        figure.add_traces([strips(go, spectrum), ribbons(go, flows, k)])
     if k <= NUMBERED:
         figure.add_trace(numbers(go, texts_of(counted)))
     x, y = axes(classes, bool(flows))
@@ -87,7 +86,7 @@ def confusion_map(
     figure.update_yaxes(y)
     title = title_of(method)
     _name(figure, _brief(title))
-    said, sentence = _words(counted, classes, title, drawn)
+    said, sentence = _words(counted, classes, title, spectrum)
     return finished(figure, said, height, sentence, margin=room_of(classes), showlegend=False)
 
 
@@ -139,9 +138,9 @@ def pair_maps(
     second: np.ndarray,
     classes: Sequence[str],
     *,
+    spectra: tuple[Decomposed, Decomposed] | None = None,
     methods: tuple[str, str] = ("ce", "car-count"),
     streams: int = 3,
-    weights: np.ndarray | None = None,
     height: int = 430,
 ) -> tuple[Any, Any, Any]:
     """Both maps on one scale, and their difference: three figures for three columns of a page (or for a switch).
@@ -151,8 +150,8 @@ def pair_maps(
     a, b = checked_matrix(first, classes), checked_matrix(second, classes)
     top = largest_error([a, b])
     one, other = (
-        confusion_map(m, classes, method=name, top=top, streams=streams, weights=weights, height=height)
-        for m, name in zip((a, b), methods, strict=True)
+        confusion_map(m, classes, s, method=name, top=top, streams=streams, height=height)
+        for m, name, s in zip((a, b), methods, spectra or (None, None), strict=True)
     )
     return one, other, difference_map(a, b, classes, methods=methods, height=height)
 
@@ -161,7 +160,7 @@ def room_of(classes: Sequence[str]) -> dict[str, Any]:
     """Margins that fit the names: fixed, because a colour bar would push them about."""
     longest = max(len(t) for t in rank_axis(classes)["ticktext"])
     below = 48 + (5 * min(longest, 12) if len(classes) <= NAMED else 0)
-    return {"l": 38 + 7.6 * longest, "r": 14, "t": 66, "b": below, "autoexpand": False}
+    return {"l": 34 + 6.6 * longest, "r": 14, "t": 66, "b": below, "autoexpand": False}
 
 
 def color_bar(title: str, low: float, high: float) -> dict[str, Any]:
@@ -199,7 +198,9 @@ def worst_errors(counted: np.ndarray, classes: Sequence[str], top: int) -> list[
     return found
 
 
-def _words(counted: np.ndarray, classes: Sequence[str], title: str, drawn: Spectrum) -> tuple[str, str]:
+def _words(
+    counted: np.ndarray, classes: Sequence[str], title: str, drawn: Decomposed | None
+) -> tuple[str, str]:
     recall = recall_of(counted, classes)
     under = f" under {title}" if title else ""
     errors = worst_errors(counted, classes, 5)
@@ -217,8 +218,9 @@ def _words(counted: np.ndarray, classes: Sequence[str], title: str, drawn: Spect
     )
     largest = f" The largest errors: {listed(each)}." if each else " There are no errors."
     said = (
-        f"Confusion matrix{under} of {k} classes, rows predicted, columns true. {diagonal}{largest} The largest singular value is "
-        f"{drawn.sigma:.2f}.{without_samples(recall, classes)}"
+        f"Confusion matrix{under} of {k} classes, rows predicted, columns true. {diagonal}{largest}"
+        + ("" if drawn is None else f" The largest singular value is {drawn.sigma:.2f}.")
+        + without_samples(recall, classes)
     )
     return said, sentence
 

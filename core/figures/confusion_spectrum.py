@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from core.car.spectrum import Spectrum
 from core.figures.altair_figure import Figure
+from core.figures.confusion_given import Decomposed, is_weighted
 from core.figures.confusion_look import (
     checked_methods,
     colour_of,
@@ -23,9 +23,8 @@ from core.figures.temperature_frame import LEGEND, finished, plotly
 
 
 def spectrum(
-    matrices: Mapping[str, np.ndarray],
+    spectra: Mapping[str, Decomposed],
     *,
-    weights: np.ndarray | None = None,
     top: int = 20,
     titles: Mapping[str, str] | None = None,
     height: int = 320,
@@ -33,8 +32,7 @@ def spectrum(
     """Singular values of one or more methods, largest first, with the share that the top pair holds.
 
     Args:
-        matrices: Method -> `(K, K)` confusion matrix (rows predicted, columns true, diagonal included), or `(S,)` falling singular values.
-        weights: `(K,)` Λ for the matrices.
+        spectra: Method -> its matrix of test errors, decomposed.
         top: Values at most.
         titles: Method -> words instead of `confusion_look.TAIL_TITLES`.
         height: Height in pixels.
@@ -43,47 +41,22 @@ def spectrum(
         A Plotly figure; `sentence_of` compares sigma_1.
 
     Raises:
-        ValueError: No method, or a matrix that is none.
+        ValueError: No method.
     """
     go, make_subplots = plotly()
 
-    methods = checked_methods(matrices, 16, "A spectrum")
-    read = {m: read_values(matrices[m], weights) for m in methods}
+    methods = checked_methods(spectra, 16, "A spectrum")
     figure = make_subplots()
     for m in methods:
-        figure.add_trace(line(go, m, read[m][0][:top], titles, 9 if len(methods) > 2 else 12))
-    most = max(float(v[0]) for v, _ in read.values())
-    x, y = axes(min(top, max(len(v) for v, _ in read.values())), most)
+        figure.add_trace(line(go, m, spectra[m].values[:top], titles, 9 if len(methods) > 2 else 12))
+    most = max(s.sigma for s in spectra.values())
+    x, y = axes(min(top, max(len(s.values) for s in spectra.values())), most)
     figure.update_xaxes(x)
     figure.update_yaxes(y)
-    said, sentence = _words(read, titles, weights is not None)
+    said, sentence = _words(spectra, titles)
     return finished(
         figure, said, height, sentence, margin={"l": 8, "r": 8, "t": 36, "b": 8}, legend=LEGEND | {"y": 1.01}
     )
-
-
-def read_values(given: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-    """Singular values of a matrix, or the values themselves, and the share of their squares that the first holds (NaN for no errors).
-
-    Raises:
-        ValueError: Neither a confusion matrix nor falling values.
-    """
-    array = np.asarray(given, float)
-    if array.ndim == 2:
-        s = Spectrum.of(array, weights)
-        return s.values, s.share
-    if (
-        array.ndim != 1
-        or not len(array)
-        or not np.isfinite(array).all()
-        or (array < 0).any()
-        or (np.diff(array) > 1e-6).any()
-    ):
-        raise ValueError(
-            "A spectrum is a confusion matrix, or singular values that fall and are not below 0."
-        )
-    total = float((array**2).sum())
-    return array, float(array[0] ** 2 / total) if total > 0 else float("nan")
 
 
 def line(go: Any, method: str, values: np.ndarray, titles: Mapping[str, str] | None, size: float = 11) -> Any:
@@ -106,15 +79,14 @@ def axes(shown: int, most: float) -> tuple[dict[str, Any], dict[str, Any]]:
     return x, y
 
 
-def _words(
-    read: Mapping[str, tuple[np.ndarray, float]], titles: Mapping[str, str] | None, weighted: bool
-) -> tuple[str, str]:
-    firsts = [f"{v[0]:.2f} under {title_of(m, titles)}" for m, (v, _) in read.items()]
+def _words(spectra: Mapping[str, Decomposed], titles: Mapping[str, str] | None) -> tuple[str, str]:
+    firsts = [f"{s.sigma:.2f} under {title_of(m, titles)}" for m, s in spectra.items()]
     sentence = f"The largest singular value is {listed(firsts)}."
     each = []
-    for m, (values, share) in read.items():
-        held = "" if np.isnan(share) else f", the first holds {percent(share)} of the squares"
-        each.append(f"{title_of(m, titles)}: {', '.join(f'{v:.2f}' for v in values[:5])}{held}")
+    for m, s in spectra.items():
+        held = "" if np.isnan(s.share) else f", the first holds {percent(s.share)} of the squares"
+        each.append(f"{title_of(m, titles)}: {', '.join(f'{v:.2f}' for v in s.values[:5])}{held}")
+    weighted = any(is_weighted(s) for s in spectra.values())
     of = "error rates, weighted by Λ" if weighted else "error rates"
     return (
         f"Singular values of the {of}, largest first, the first five: {'. '.join(each)}. {sentence}",
@@ -123,12 +95,12 @@ def _words(
 
 
 def spectrum_mini(
-    values: Mapping[str, np.ndarray], *, titles: Mapping[str, str] | None = None, height: int = 150
+    spectra: Mapping[str, Decomposed], *, titles: Mapping[str, str] | None = None, height: int = 150
 ) -> Figure:
     """Singular values as a miniature for a card: one line a method, no title.
 
     Args:
-        values: As `matrices` in `spectrum`; one to three methods.
+        spectra: As in `spectrum`; one to three methods.
         titles: Method -> words.
         height: Height in pixels.
 
@@ -138,15 +110,14 @@ def spectrum_mini(
     Raises:
         ValueError: As in `spectrum`.
     """
-    methods = checked_methods(values, 3, "A miniature of a spectrum")
-    read = {m: read_values(values[m]) for m in methods}
+    methods = checked_methods(spectra, 3, "A miniature of a spectrum")
     parts = []
     place = {
         "x": quantity("value", scale={"nice": False}, axis={"title": "singular value, by size", "grid": False, "tickMinStep": 1, "format": "d"}),
         "y": quantity("size", scale={"zero": True}, axis={"title": None, "tickCount": 3}),
     }  # fmt: skip
     for m in methods:
-        rows = [{"value": k + 1, "size": float(v)} for k, v in enumerate(read[m][0][:10])]
+        rows = [{"value": k + 1, "size": round(float(v), 5)} for k, v in enumerate(spectra[m].values[:10])]
         stroke = {"type": "line", "color": colour_of(m), "strokeWidth": 2.5, "strokeDash": pattern_of(m)}
         dot = {
             "type": "point",
@@ -157,4 +128,4 @@ def spectrum_mini(
             "opacity": 1,
         }
         parts += [layer(rows, stroke, place), layer(rows, dot, place)]
-    return chart(parts, None, _words(read, titles, False)[0], height)
+    return chart(parts, None, _words(spectra, titles)[0], height)

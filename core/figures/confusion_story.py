@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from core.car.metrics import recalls
 from core.figures.confusion_bars import words as bar_words
 from core.figures.confusion_film import Reel, Shot, controls, moving, panels, still
-from core.figures.confusion_look import checked_matrix, checked_methods, title_of
+from core.figures.confusion_given import Decomposed
+from core.figures.confusion_look import checked_matrix, checked_methods, recall_of, title_of
 from core.figures.temperature_frame import LEGEND, finished, plotly
 
 DIFFERENCE = "difference"
@@ -43,6 +43,7 @@ def story(
     runs: Mapping[str, Any],
     classes: Sequence[str],
     show: str,
+    spectra: Mapping[str, Sequence[Decomposed]],
     *,
     counts: np.ndarray | None = None,
     titles: Mapping[str, str] | None = None,
@@ -57,6 +58,7 @@ def story(
         runs: Method -> `Film` or record, one or two, classes in head-to-tail order in all of them.
         classes: K names in that order.
         show: Key of the run to show, or `"difference"` (second minus first; needs two runs with the same epochs).
+        spectra: Method -> the test matrix of each of its epochs, decomposed.
         counts: `(K,)` training images, written beside the names.
         titles: Method -> words instead of `confusion_look.TAIL_TITLES`.
         stacked: Panels under one another, for narrow screens (about 420 px); else beside one another (needs about 900 px).
@@ -73,12 +75,12 @@ def story(
     go, _ = plotly()
 
     methods = checked_methods(runs, 2, "The film of a training")
-    _check(runs, methods, classes, show)
+    _check(runs, methods, classes, show, spectra)
     shown = methods if show == DIFFERENCE else [show]
     beside = [m for m in methods if m in shown or np.array_equal(runs[m].epochs, runs[show].epochs)]
     epochs = [int(e) for e in runs[shown[0]].epochs]
     reel = Reel(
-        shots=[_shot(runs, shown, beside, k) for k in range(len(epochs))],
+        shots=[_shot(runs, shown, beside, spectra, classes, k) for k in range(len(epochs))],
         epochs=epochs,
         classes=list(classes),
         shown=shown,
@@ -105,7 +107,13 @@ def story(
     )  # fmt: skip
 
 
-def _check(runs: Mapping[str, Any], methods: Sequence[str], classes: Sequence[str], show: str) -> None:
+def _check(
+    runs: Mapping[str, Any],
+    methods: Sequence[str],
+    classes: Sequence[str],
+    show: str,
+    spectra: Mapping[str, Sequence[Decomposed]],
+) -> None:
     if show != DIFFERENCE and show not in methods:
         raise ValueError(f"The film shows {' or '.join(methods)} or the difference, not {show!r}.")
     if show == DIFFERENCE and (len(methods) != 2 or not np.array_equal(*(runs[m].epochs for m in methods))):
@@ -116,13 +124,22 @@ def _check(runs: Mapping[str, Any], methods: Sequence[str], classes: Sequence[st
             raise ValueError(
                 f"{title_of(m)} has {len(runs[m].epochs)} epochs and matrices of shape {test.shape}."
             )
+        if len(spectra.get(m, ())) != len(test):
+            raise ValueError(f"{title_of(m)} has {len(test)} matrices and {len(spectra.get(m, ()))} spectra.")
         for matrix in test[[0, -1]]:
             checked_matrix(matrix, classes)
         if not test[-1].sum():
             raise ValueError(f"{title_of(m)} has no test sample, so there is nothing to play.")
 
 
-def _shot(runs: Mapping[str, Any], shown: Sequence[str], beside: Sequence[str], k: int) -> Shot:
+def _shot(
+    runs: Mapping[str, Any],
+    shown: Sequence[str],
+    beside: Sequence[str],
+    spectra: Mapping[str, Sequence[Decomposed]],
+    classes: Sequence[str],
+    k: int,
+) -> Shot:
     """One epoch: test matrices of the shown runs, their recalls, and the training recalls last recorded."""
     epoch = int(runs[shown[0]].epochs[k])
     fit = {}
@@ -130,9 +147,10 @@ def _shot(runs: Mapping[str, Any], shown: Sequence[str], beside: Sequence[str], 
         known = np.asarray(runs[m].train_epochs)
         if len(known):
             at = max(int(np.searchsorted(known, epoch, side="right")) - 1, 0)
-            fit[m] = recalls(runs[m].train[at])
+            fit[m] = recall_of(runs[m].train[at], classes)
     matrices = {m: np.asarray(runs[m].test[k], float) for m in beside}
-    return Shot(matrices, {m: recalls(matrices[m]) for m in shown}, fit)
+    recall = {m: recall_of(matrices[m], classes) for m in shown}
+    return Shot(matrices, recall, fit, {m: spectra[m][k] for m in beside})
 
 
 def _words(reel: Reel, here: int) -> tuple[str, str]:

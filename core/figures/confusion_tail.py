@@ -1,7 +1,7 @@
 """What Λ and the memory over batches do to one tail column of the running confusion matrix, beside its true value (METHODS 3.4).
 
-Left the column's sum over the batches: the naive memory fades whenever the class is absent and settles at its presence times the truth.
-Right the column's entries on average over the second half of the batches, with and without the class's weight.
+One chart has the column's sum over the batches: the naive memory fades whenever the class is absent and settles at its presence times the truth.
+The other has the column's entries on average over the second half of the batches, with and without the class's weight.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from core.figures.confusion_given import Panel
 from core.figures.confusion_look import short
 from core.figures.frame import listed, percent
 from core.figures.temperature_frame import GREY, LEGEND, finished, plotly
@@ -23,7 +24,13 @@ LOOKS = {
 }
 """Colour, shape and dash of each memory."""
 
-HOLLOW = "rgba(0,0,0,0)"
+PLAIN = {"fixedrange": True, "zeroline": False, "automargin": True, "tickfont": {"size": 13}}
+GRID = {
+    "gridcolor": "rgba(138,143,150,0.25)",
+    "rangemode": "tozero",
+    "ticksuffix": "\u00a0%",
+    "nticks": 5,
+}
 
 
 @dataclass(frozen=True)
@@ -53,17 +60,19 @@ class TailColumn:
     head_weight: float = 1.0
 
 
-def tail_column(column: TailColumn, *, shown: int = 120, entries: int = 6, height: int = 360) -> Any:
-    """Draw the column.
+def tail_column(
+    column: TailColumn, *, shown: int = 120, entries: int = 6, height: int = 340
+) -> tuple[Panel, Panel]:
+    """Draw the column: what each memory holds over the batches, and into which classes it says the errors go.
 
     Args:
         column: See `TailColumn`.
-        shown: Last batches that are drawn on the left.
-        entries: Predicted classes at the right at most, those with the largest true entries.
-        height: Height in pixels.
+        shown: Last batches that are drawn.
+        entries: Predicted classes at most, those with the largest true entries.
+        height: Height in pixels of each.
 
     Returns:
-        A Plotly figure; `sentence_of` says how much of the column each memory sees, and what Λ adds.
+        Two Plotly figures; the first one's `sentence_of` says how much of the column each memory sees, and what Λ adds.
 
     Raises:
         ValueError: No memory or an unknown one, or shapes that differ.
@@ -71,28 +80,47 @@ def tail_column(column: TailColumn, *, shown: int = 120, entries: int = 6, heigh
     go, make_subplots = plotly()
 
     t = _checked(column)
-    figure = make_subplots(
-        cols=2, column_widths=[0.58, 0.42], horizontal_spacing=0.16,
-        subplot_titles=[f"errors of {short(column.name, 20)} that the memory holds", "into which classes, on average"],
+    over, into = make_subplots(), make_subplots()
+    _over_batches(go, over, column, t, shown)
+    order = np.argsort(-np.asarray(column.truth, float), kind="stable")[:entries]
+    order = np.sort(order[np.asarray(column.truth)[order] > 0])
+    _entries(go, into, column, order)
+    over.update_xaxes(PLAIN | {"title": {"text": "batch", "standoff": 4}, "showgrid": False})
+    over.update_yaxes(PLAIN | GRID)
+    furthest = max(
+        float(np.max(column.truth)),
+        *(float(_mean(v).max()) * max(column.weight, 1.0) for v in column.memories.values()),
+    )
+    into.update_xaxes(PLAIN | GRID | {"range": [-4 * furthest, 108 * furthest]})
+    into.update_yaxes(
+        PLAIN | {
+            "tickvals": list(range(len(order))), "ticktext": [short(column.classes[i]) for i in order], "range": [len(order) - 0.5, -0.5],
+            "gridcolor": "rgba(138,143,150,0.18)",
+        },
     )  # fmt: skip
+    alike: dict[str, Any] = {"margin": {"l": 8, "r": 12, "t": 8, "b": 8}, "legend": LEGEND | {"y": 1.02}}
+    said, also, sentence = _words(column)
+    return (
+        Panel(
+            f"Errors of {column.name} that the memory holds", finished(over, said, height, sentence, **alike)
+        ),
+        Panel("Into which classes, on average", finished(into, also, height, **alike)),
+    )
+
+
+def _over_batches(go: Any, figure: Any, column: TailColumn, t: int, shown: int) -> None:
+    """Lines over the last batches, the truth, presence times the truth, and a tick for each batch that has the class."""
     true = float(np.sum(column.truth))
     first = max(0, t - shown)
     batches = list(range(first + 1, t + 1))
     for name, values in column.memories.items():
-        colour, shape, dash = LOOKS[name]
+        colour, _, dash = LOOKS[name]
         sums = np.asarray(values, float).sum(1)[first:]
         figure.add_trace(
             go.Scatter(
                 x=batches, y=_short(100 * sums), mode="lines", line={"color": colour, "dash": dash, "width": 2.5, "shape": "hv"},
-                name=f"{name} memory",
-                legendgroup=name, hovertemplate=f"{name}, batch %{{x}}: %{{y:.1f}} %<extra></extra>", showlegend=False,
-            ), 1, 1,
-        )  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                x=[None], y=[None], mode="lines+markers", line={"color": colour, "dash": dash, "width": 2.5},
-                marker={"color": colour, "symbol": shape, "size": 11}, name=f"{name} memory", legendgroup=name,
-            ), 1, 1,
+                name=f"{name} memory", hovertemplate=f"{name}, batch %{{x}}: %{{y:.1f}} %<extra></extra>",
+            )
         )  # fmt: skip
     ends = [batches[0], batches[-1]]
     for level, dash, name in (
@@ -101,44 +129,17 @@ def tail_column(column: TailColumn, *, shown: int = 120, entries: int = 6, heigh
     ):
         figure.add_trace(
             go.Scatter(
-                x=ends, y=[round(100 * level, 3)] * 2, mode="lines", line={"color": GREY, "width": 2, "dash": dash}, name=name, legendgroup=name,
+                x=ends, y=[round(100 * level, 3)] * 2, mode="lines", line={"color": GREY, "width": 2, "dash": dash}, name=name,
                 hovertemplate=f"{name}: %{{y:.1f}} %<extra></extra>",
-            ), 1, 1,
+            )
         )  # fmt: skip
     there = [b for b in batches if column.present[b - 1]]
     figure.add_trace(
         go.Scatter(
             x=there, y=[0] * len(there), mode="markers", marker={"symbol": "line-ns-open", "size": 9, "color": GREY, "line": {"width": 1.5}},
             name="batch has the class", hoverinfo="skip", cliponaxis=False,
-        ), 1, 1,
+        )
     )  # fmt: skip
-    order = np.argsort(-np.asarray(column.truth, float), kind="stable")[:entries]
-    order = np.sort(order[np.asarray(column.truth)[order] > 0])
-    _entries(go, figure, column, order)
-    plain = {"fixedrange": True, "zeroline": False, "automargin": True, "tickfont": {"size": 13}}
-    grid = {
-        "gridcolor": "rgba(138,143,150,0.25)",
-        "rangemode": "tozero",
-        "ticksuffix": "\u00a0%",
-        "nticks": 5,
-    }
-    figure.update_xaxes(plain | {"title": {"text": "batch", "standoff": 4}, "showgrid": False}, row=1, col=1)
-    figure.update_yaxes(plain | grid, row=1, col=1)
-    furthest = max(
-        float(np.max(column.truth)),
-        *(float(_mean(v).max()) * max(column.weight, 1.0) for v in column.memories.values()),
-    )
-    figure.update_xaxes(plain | grid | {"range": [-4 * furthest, 108 * furthest]}, row=1, col=2)
-    figure.update_yaxes(
-        plain | {
-            "tickvals": list(range(len(order))), "ticktext": [short(column.classes[i]) for i in order], "range": [len(order) - 0.5, -0.5],
-            "gridcolor": "rgba(138,143,150,0.18)",
-        }, row=1, col=2,
-    )  # fmt: skip
-    said, sentence = _words(column, true)
-    return finished(
-        figure, said, height, sentence, margin={"l": 8, "r": 12, "t": 84, "b": 8}, legend=LEGEND | {"y": 1.13}
-    )
 
 
 def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> None:
@@ -155,9 +156,12 @@ def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> Non
             y1=y + 0.38,
             line={"color": GREY, "width": 4},
             layer="below",
-            row=1,
-            col=2,
         )
+    figure.add_trace(
+        go.Scatter(
+            x=[None], y=[None], mode="lines", line={"color": GREY, "width": 4}, name="true errors",
+        )
+    )  # fmt: skip
     n = len(column.memories)
     shift = np.linspace(-0.22, 0.22, n) if n > 1 else np.zeros(1)
     weighted = abs(column.weight - 1) > 1e-9
@@ -167,29 +171,27 @@ def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> Non
         common: dict[str, Any] = {
             "y": _short(rows + up),
             "mode": "markers",
-            "legendgroup": name,
-            "showlegend": False,
             "cliponaxis": False,
         }
         figure.add_trace(
             go.Scatter(
-                x=_short(100 * held), marker={"color": colour, "symbol": shape, "size": 11}, name=name,
+                x=_short(100 * held), marker={"color": colour, "symbol": shape, "size": 11}, name=f"{name} memory",
                 hovertemplate=f"{name}: %{{x:.1f}} %<extra></extra>", **common,
-            ), 1, 2,
+            )
         )  # fmt: skip
         if weighted:
             figure.add_trace(
                 go.Scatter(
-                    x=_short(100 * column.weight * held), name=f"{name}, with Λ",
+                    x=_short(100 * column.weight * held), name=f"{name}, with Λ", showlegend=False,
                     marker={"color": colour, "symbol": f"{shape}-open", "size": 13, "line": {"width": 2, "color": colour}},
                     hovertemplate=f"{name} × w = {column.weight:.2f}: %{{x:.1f}} %<extra></extra>", **common,
-                ), 1, 2,
+                )
             )  # fmt: skip
     if weighted:
         figure.add_trace(
             go.Scatter(
                 x=[None], y=[None], mode="markers", marker={"color": GREY, "symbol": "circle-open", "size": 13, "line": {"width": 2}}, name="with Λ",
-            ), 1, 2,
+            )
         )  # fmt: skip
 
 
@@ -224,7 +226,8 @@ def _short(values: np.ndarray) -> list[float]:
     return [round(float(v), 3) for v in values]
 
 
-def _words(column: TailColumn, true: float) -> tuple[str, str]:
+def _words(column: TailColumn) -> tuple[str, str, str]:
+    true = float(np.sum(column.truth))
     seen = seen_by(column)
     held = listed(
         [f"{percent(min(v, 9.99)) if v == v else 'unknown'} with the {m} memory" for m, v in seen.items()]
@@ -237,7 +240,13 @@ def _words(column: TailColumn, true: float) -> tuple[str, str]:
         ratio = column.weight / column.head_weight if column.head_weight > 0 else float("nan")
         sentence += f" Λ weighs it {ratio:.2f} times as much as the most frequent class."
     said = (
-        f"Left, lines over batches: the errors of {column.name} that each memory holds, beside the true {percent(true)} and the "
-        f"{percent(true * column.presence)} that presence times truth gives. Right, its entries on average over the second half. {sentence}"
+        f"Lines over batches: the errors of {column.name} that each memory holds, beside the true {percent(true)} and the "
+        f"{percent(true * column.presence)} that presence times truth gives. {sentence}"
     )
-    return said, sentence
+    largest = int(np.argmax(column.truth))
+    means = [f"{m} {percent(float(_mean(v)[largest]))}" for m, v in column.memories.items()]
+    also = (
+        f"Dots, a row for each class that {column.name} is taken for, on average over the second half of the batches, beside the truth as bars. "
+        f"The largest: {column.classes[largest]}, in truth {percent(float(column.truth[largest]))}, by memory {listed(means)}."
+    )
+    return said, also, sentence

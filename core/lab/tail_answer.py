@@ -1,7 +1,7 @@
-"""What the tables of long-tail runs say (which CAR the validation part chooses, sets won, ablations as they fell), and what one network
-says of one picture.
+"""What the table of long-tail runs says (which CAR the validation part chooses, sets won, rivals, what is learned and not found again), and
+what one network says of one picture.
 
-Rows are those of `core.lab.tail_shelf.table`. Nothing is measured here.
+Rows are those of `core.lab.tail_shelf.table`. Which part of CAR matters is in `tail_parts`. Nothing is measured here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core.car.metrics import FEW_CLASSES
 from core.conformal.words import percent
 from core.lab.tail_view import Moment, frequency_order
 from core.lab.tail_words import SETS, label_of, listed, many_of, with_sd
@@ -22,18 +23,6 @@ SLACK = 0.005
 
 JOINED = ("car-cutmix", "car-adjusted")
 """CAR beside something else: no row that CAR alone is judged by."""
-
-ABLATIONS = (
-    ("Memory that forgets nothing (count, not naive)", "car-count", "car-naive-max"),
-    ("Only present classes move (not naive)", "car-present", "car-naive-max"),
-    ("Frequencies divided by the largest, not by the sum", "car-count", "car-count-sum"),
-    ("Λ, weights of classes", "car-count", "car-no-weights"),
-    ("A memory at all", "car-count", "car-no-ema"),
-    ("Gradient through the gate", "car-gate", "car-count"),
-    ("CAR beside CutMix", "car-cutmix", "ce-cutmix"),
-    ("CAR beside logit adjustment", "car-adjusted", "adjusted"),
-)
-"""What is asked, the method with it, the method without it."""
 
 
 def chosen_car(rows: Sequence[Mapping[str, Any]], data: str) -> Mapping[str, Any] | None:
@@ -107,74 +96,62 @@ def won_words(rows: Sequence[Mapping[str, Any]]) -> str:
         "point overall"
     )
     lost = [SETS[k] for k, w in won.items() if not w]
-    return said + (f"; not on {listed(lost)}." if lost and any(won.values()) else ".")
+    said += f"; not on {listed(lost)}." if lost and any(won.values()) else "."
+    empty = [SETS[k] for k in won if not any(_found(rows, k))]
+    return said + (
+        f" On {listed(empty)} neither finds a single one, so that nothing is compared there." if empty else ""
+    )
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """One question and its answers. Differences are in shares of 1, with minus without.
+def _found(rows: Sequence[Mapping[str, Any]], data: str) -> list[float]:
+    """The worst classes' mean recall under CE and under the chosen CAR."""
+    return [r["worst_classes"] for r in (row_of(rows, data, "ce"), chosen_car(rows, data)) if r is not None]
 
-    Attributes:
-        question: What is switched on.
-        worst: Set -> difference of the worst classes' mean recall.
-        overall: Set -> difference of overall accuracy.
-        spread: Set -> root of the two squared deviations over seeds; None where one of them has one seed.
+
+def best_without(rows: Sequence[Mapping[str, Any]], data: str) -> Mapping[str, Any] | None:
+    """The row without CAR whose worst classes are found most, CE and what mixes pictures left out; None where there is none.
+
+    The test images choose it, which favours it: the comparison is hard on CAR.
     """
-
-    question: str
-    worst: dict[str, float]
-    overall: dict[str, float]
-    spread: dict[str, float | None]
+    mine = [r for r in rows if r["data"] == data and not r["name"].startswith(("car-", "ce"))]
+    return max(mine, key=lambda r: r["worst_classes"], default=None)
 
 
-def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
-    """Every question that the recorded rows answer, on the sets where both sides are there."""
-    found = []
-    for question, with_it, without in ABLATIONS:
-        pairs = {
-            data: (a, b)
-            for data in dict.fromkeys(r["data"] for r in rows)
-            if (a := row_of(rows, data, with_it)) is not None
-            and (b := row_of(rows, data, without)) is not None
-        }
-        if pairs:
-            found.append(
-                Ablation(
-                    question,
-                    {k: a["worst_classes"] - b["worst_classes"] for k, (a, b) in pairs.items()},
-                    {k: a["overall"] - b["overall"] for k, (a, b) in pairs.items()},
-                    {k: _spread(a, b) for k, (a, b) in pairs.items()},
-                )
-            )
-    return tuple(found)
-
-
-def _spread(a: Mapping[str, Any], b: Mapping[str, Any]) -> float | None:
-    both = [r.get("worst_classes_sd") for r in (a, b)]
-    if any(s is None or np.isnan(s) for s in both):
-        return None
-    return math.hypot(*(float(s) for s in both if s is not None))
-
-
-def ablation_words(one: Ablation) -> str:
-    """An ablation as it fell, set by set, and what it amounts to."""
+def rival_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How the chosen CAR stands beside the best loss without CAR, set by set; empty where none is recorded."""
     parts = []
-    for data, d in one.worst.items():
-        spread = one.spread[data]
-        noise = "one seed" if spread is None else f"± {100 * spread:.1f}"
-        parts.append(f"{SETS[data]} {100 * d:+.1f} ({noise})")
-    clear = [d for k, d in one.worst.items() if (s := one.spread[k]) is not None and abs(d) > 2 * s]
-    if clear and all(d > 0 for d in clear) and len(clear) == len(one.worst):
-        verdict = "It helps."
-    elif clear and all(d < 0 for d in clear) and len(clear) == len(one.worst):
-        verdict = "It harms."
-    elif clear:
-        verdict = f"Clear on {len(clear)} of {len(one.worst)} sets."
-    elif all(s is None for s in one.spread.values()):
-        verdict = "One seed settles nothing."
-    else:
-        verdict = "No difference that the seeds do not explain."
-    return f"**{one.question}**, points of the worst classes: {', '.join(parts)}. {verdict}"
+    for data in dict.fromkeys(r["data"] for r in rows):
+        ours, theirs = chosen_car(rows, data), best_without(rows, data)
+        if ours is None or theirs is None:
+            continue
+        gap = ours["worst_classes"] - theirs["worst_classes"]
+        parts.append(
+            f"{SETS[data]}, {theirs['method']} {100 * theirs['worst_classes']:.1f} against {100 * ours['worst_classes']:.1f}\u00a0%"
+            f" ({'CAR ahead' if gap > 0 else 'CAR behind' if gap < 0 else 'level'})"
+        )
+    if not parts:
+        return ""
+    return (
+        f"The best loss without CAR against the chosen CAR, worst classes: {'; '.join(parts)}. The test images chose that loss, which favours "
+        "it a little."
+    )
+
+
+def motive_words(rows: Sequence[Mapping[str, Any]], data: str) -> str:
+    """The paper's motive, as measured: how much of its worst classes a method finds among training and among new images; empty without CE."""
+    base, chosen = row_of(rows, data, "ce"), chosen_car(rows, data)
+    if base is None or math.isnan(base["worst_classes_train"]):
+        return ""
+    what = "the tail classes" if base["classes"] > FEW_CLASSES else "its worst two classes"
+    learned, found = base["worst_classes_train"], base["worst_classes"]
+    said = f"**{SETS[data]}.** CE finds {percent(learned)} of {what} among its training images and {percent(found)} among new ones"
+    if chosen is not None and not math.isnan(chosen["worst_classes_train"]):
+        said += f"; {chosen['method']}, {percent(chosen['worst_classes_train'])} and {percent(chosen['worst_classes'])}"
+    if learned < 0.8:
+        return f"{said}. Here they are not even learned, so the trouble begins before new images come."
+    if found < 0.8 * learned:
+        return f"{said}. They are learned and not found again, as the paper says."
+    return f"{said}. What is learned is mostly found again."
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,6 +114,10 @@ class Compared:
         """`(K, K)` test matrices of all seeds together."""
         return np.asarray(self.test[key].sum(0))
 
+    def spectrum(self, key: str) -> Spectrum:
+        """The same, decomposed."""
+        return Spectrum.of(self.pooled(key))
+
     def learned(self, key: str) -> np.ndarray:
         """`(K, K)` the same of the training images."""
         return np.asarray(self.train[key].sum(0))

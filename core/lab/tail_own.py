@@ -16,7 +16,7 @@ from core.images.maps_names import listed
 from core.images.maps_values import Choice, Question
 from core.lab.tail_own_classes import class_names
 from core.lab.tail_own_counts import settled_counts
-from core.lab.tail_own_files import MOST_CLASSES, File, FoundPredictions, Source, find_predictions
+from core.lab.tail_own_files import MOST_CLASSES, File, FoundPredictions, Source, find_predictions, too_many
 from core.lab.tail_own_labels import counted_matrix
 from core.lab.tail_own_matrix import oriented
 from core.lab.tail_own_table import Piece, pieces_of
@@ -117,9 +117,7 @@ def settle_matrix(
     known = class_names(pieces, classes, counts, notes)
     names = known.names
     if len(names) > MOST_CLASSES:
-        raise BadImage(
-            f"There are {len(names):,} classes; at most {MOST_CLASSES:,} are read (limit on classes)."
-        )
+        raise BadImage(too_many(len(names)))
     if len(names) < 2:
         raise BadImage("There is only one class, so nothing can be confused with anything.")
     matrices: dict[bool, np.ndarray] = {}

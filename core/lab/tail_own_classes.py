@@ -10,7 +10,7 @@ import numpy as np
 
 from core.images.errors import BadImage
 from core.images.maps_names import listed
-from core.lab.tail_own_files import MOST_CLASSES
+from core.lab.tail_own_files import MOST_CLASSES, too_many
 from core.lab.tail_own_table import Piece
 
 
@@ -60,9 +60,7 @@ def class_names(
     words = [v for p in mine for v in (p.labels, p.predicted) if v is not None and v.dtype == object]
     if words:
         if len(words) != sum(v is not None for p in mine for v in (p.labels, p.predicted)):
-            raise BadImage(
-                "Some labels are words and some are numbers. Write true and predicted labels the same way."
-            )
+            raise BadImage(_unlike(mine))
         found = sorted({str(w) for v in words for w in v if str(w)}, key=_natural)
         if given or (called and set(found) <= set(called)):
             names = given or called
@@ -93,12 +91,24 @@ def class_names(
     first = 0 if inside.min() == 0 else 1
     k = int(inside.max()) + 1 - first
     if k > MOST_CLASSES:
-        raise BadImage(
-            f"The labels go up to {inside.max():,.0f}; at most {MOST_CLASSES:,} classes are read (limit on classes). Number them from 0."
-        )
+        raise BadImage(too_many(k))
     if first:
         notes.append("No label is 0, so the classes were taken to be numbered from 1.")
     return Classes(tuple(f"class {c + first}" for c in range(k)), first)
+
+
+def _unlike(pieces: Sequence[Piece]) -> str:
+    """What is a word and what a number, with an example of each: often the wrong column was taken for the predictions."""
+    kinds: dict[bool, str] = {}
+    for p in pieces:
+        for what, v in (("true labels", p.labels), ("predictions", p.predicted)):
+            if v is not None and len(v):
+                kinds.setdefault(v.dtype == object, f"the {what} of {p.name} are {{}} such as {v[0]}")
+    worded, counted = kinds.get(True, "").format("words"), kinds.get(False, "").format("numbers")
+    return (
+        f"Some labels are words and some are numbers: {worded}, {counted}. Write true and predicted labels the same way, in columns called “label” "
+        "and “predicted”, or give one column of scores a class."
+    )
 
 
 def _of(array: np.ndarray | None) -> np.ndarray:

@@ -27,6 +27,17 @@ ENDINGS = ("csv", "tsv", "npz", "npy", "zip")
 """Endings of files that may be dropped."""
 
 MOST_CLASSES = 1_000
+"""A matrix has as many cells as classes squared, and the server keeps it for each visitor."""
+
+
+def too_many(classes: int) -> str:
+    """The sentence that refuses more classes, and the way that is left."""
+    return (
+        f"There are {classes:,} classes; at most {MOST_CLASSES:,} are read here (limit on classes), because each visitor's matrix is kept in memory. "
+        "If the classes are not numbered in a row from 0, number them so. Else count your matrix in a script and give it to "
+        "core.car.spectrum.Spectrum.of, which takes more."
+    )
+
 
 WORDS = {
     "predicted": "predicted predictions prediction preds pred y_pred yhat y_hat predicted_labels predicted_label pred_labels said",

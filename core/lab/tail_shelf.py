@@ -7,7 +7,9 @@ makes both from a folder of finished runs. No image ships. Nothing is trained or
 from __future__ import annotations
 
 import json
+import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from core.car.metrics import FEW_CLASSES
 from core.lab.tail_cards import write_cards
 from core.lab.tail_methods import METHODS
 from core.lab.tail_record import RunRecord, gather, pack, read_runs, run_name
@@ -28,6 +31,10 @@ WEIGHTS_OF = ("pbc", "ham10000")
 
 SHIPPED = ("ce", "car-paper", "car-count")
 """Methods whose networks of seed 0 ship."""
+
+OTHER = "vit"
+"""Folder inside the working folder that holds the runs of another network, laid out like the working folder itself: it is recorded apart, so
+that no row of a table mixes two networks."""
 
 COMMAND = "python -m core tail --data DIR --work DIR"
 
@@ -80,11 +87,18 @@ def write_shelf(work: Path, out: Path = ASSETS, frames: int = 14) -> list[Path]:
 
     Raises:
         FileNotFoundError: No run is finished.
+        ValueError: Runs of a set were trained in different ways.
     """
-    runs = read_runs(work)
+    runs, others = read_runs(work), read_runs(work / OTHER)
     if not runs:
         raise FileNotFoundError(f"No finished run in {work.name}. Train first: {COMMAND}")
-    whole = {"runs": [_facts(r) for r in runs], "command": COMMAND}
+    for some in (runs, others):
+        _trained_alike(some)
+    whole = {
+        "runs": [_facts(r) for r in runs],
+        "other_networks": [_facts(r) for r in others],
+        "command": COMMAND,
+    }
     path = out / "results" / "car.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -103,6 +117,27 @@ def write_shelf(work: Path, out: Path = ASSETS, frames: int = 14) -> list[Path]:
                 target.write_bytes(weights.read_bytes())
                 written.append(target)
     return [*written, *write_cards(runs, out, COMMAND)]
+
+
+def _trained_alike(runs: Sequence[RunRecord]) -> None:
+    """Refuse sets whose runs differ in network or schedule.
+
+    Raises:
+        ValueError: Names the set, what differs, and one run of each kind.
+    """
+    first: dict[str, RunRecord] = {}
+    for run in runs:
+        base = first.setdefault(run.set, run)
+        ours, theirs = (dict(r.facts.get("schedule") or {}) for r in (base, run))
+        if apart := [k for k in ours | theirs if ours.get(k) != theirs.get(k)]:
+            named = " and ".join(
+                f"{run_name(r.method, r.seed)} with {', '.join(f'{k} {s.get(k)}' for k in apart)}"
+                for r, s in ((base, ours), (run, theirs))
+            )
+            raise ValueError(
+                f"Runs of {run.set} were trained in two ways: {named}. A table compares what was trained alike: give the others a working folder of "
+                f"their own, or the folder {OTHER} inside this one for another network."
+            )
 
 
 def _facts(run: RunRecord) -> dict[str, Any]:
@@ -138,17 +173,57 @@ def sets(folder: Path = ASSETS) -> tuple[str, ...]:
 
 
 def table(folder: Path = ASSETS) -> tuple[dict[str, Any], ...]:
-    """Rows set x method as `core.lab.tail_record.gather` gives them: `data`, `method` (label), `name` (key), `seeds`, figures, `_sd` of each.
+    """Rows set x method as `core.lab.tail_record.gather` gives them: `data`, `method` (label), `name` (key), `seeds`, figures, `_sd` of each,
+    `network`, `classes` (K), `worst_classes_train` (training recall of the classes that are worst on test images), and `by_seed` (seed ->
+    `overall` and `worst_classes`).
 
     Raises:
         FileNotFoundError: Nothing is recorded; the message names the command.
     """
-    runs = [RunRecord(r["set"], r["method"], int(r["seed"]), r, {}) for r in _read(folder)["runs"]]
+    return _rows(_read(folder)["runs"])
+
+
+def other_networks(folder: Path = ASSETS) -> tuple[dict[str, Any], ...]:
+    """The same rows of the runs with another network, `network` (its name) with them; none where there is no such run.
+
+    Raises:
+        FileNotFoundError: Nothing is recorded; the message names the command.
+    """
+    return _rows(_read(folder).get("other_networks", ()))
+
+
+def _rows(facts: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Means and deviations, and what single seeds came to."""
+    runs = [RunRecord(r["set"], r["method"], int(r["seed"]), r, {}) for r in facts]
     order = {k: i for i, k in enumerate(METHODS)}
     rows = gather(runs)
+    for row in rows:
+        mine = [r for r in runs if (r.set, r.method) == (row["data"], row["name"])]
+        learned = [_learned(r.figures) for r in mine]
+        row["network"] = (mine[0].facts.get("schedule") or {}).get("net", "resnet")
+        row["classes"] = len(mine[0].facts["classes"])
+        row["worst_classes_train"] = float(np.mean(learned))
+        row["worst_classes_train_sd"] = float(np.std(learned, ddof=1)) if len(learned) > 1 else None
+        row["by_seed"] = {
+            r.seed: {k: _number(r.figures["test"][k]) for k in ("overall", "worst_classes")} for r in mine
+        }
     return tuple(
         sorted(rows, key=lambda r: (SETS.index(r["data"]), order[r["name"].partition("@")[0]], r["name"]))
     )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _learned(figures: dict[str, Any]) -> float:
+    """Mean training recall of the very classes that `worst_classes` averages on the test images; NaN where it is not known."""
+    test = np.array([_number(r) for r in figures["test"]["recall"]])
+    train = np.array([_number(r) for r in figures["train"]["recall"]])
+    if len(test) > FEW_CLASSES:
+        return _number(figures["train"]["tail"])
+    who = np.argsort(test, kind="stable")[: min(2, int((~np.isnan(test)).sum()))]  # NaN comes last
+    return float(train[who].mean()) if len(who) else math.nan
 
 
 def records(data: str, folder: Path = ASSETS) -> dict[str, TailRecord]:

@@ -19,6 +19,7 @@ from core.car.ema import presence, replay
 from core.car.metrics import Figures, figures_of, recalls
 from core.car.spectrum import Spectrum, error_rates
 from core.car.weights import class_weights
+from core.figures.confusion_bound import SigmaLine
 from core.lab.tail_shelf import TailRecord
 from core.settings.car import FREQUENCIES, MEMORIES
 
@@ -136,6 +137,32 @@ def moment(record: TailRecord, epoch: int) -> Moment:
         figures=figures_of(test, run.counts),
         train_recall=recalls(train),
         spectrum=Spectrum.of(test),
+    )
+
+
+@lru_cache(maxsize=32)
+def spectra_of(record: TailRecord, weights: str = "none") -> tuple[Spectrum, ...]:
+    """The test matrix of each kept epoch, decomposed, classes from the most to the least frequent.
+
+    Args:
+        record: The run.
+        weights: One of `WEIGHTS`.
+    """
+    run = head_first(record)
+    factors = lambda_of(run.counts, weights)
+    return tuple(Spectrum.of(m, factors) for m in run.test)
+
+
+@lru_cache(maxsize=64)
+def sigma_line(record: TailRecord, weights: str = "none") -> SigmaLine:
+    """sigma_1 over the epochs, what it bounds, and the truth. Arguments as in `spectra_of`."""
+    found = spectra_of(record, weights)
+    bounds = [s.bound() for s in found]
+    return SigmaLine(
+        record.epochs,
+        np.array([s.sigma for s in found]),
+        np.array([b.worst_bound for b in bounds]),
+        np.array([b.worst_error for b in bounds]),
     )
 
 

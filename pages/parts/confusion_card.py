@@ -40,7 +40,7 @@ def _mini() -> None:
     last = [moment(found[m], int(found[m].epochs[-1])) for m in shown]
     said = headline(last[0], last[-1])
     chart = spectrum_mini(
-        {m.method: m.test for m in last}, titles={m.method: m.title for m in last}, height=250
+        {m.method: m.spectrum for m in last}, titles={m.method: m.title for m in last}, height=250
     )
     st.altair_chart(chart, width="stretch", key="mini-confusion")
     st.caption(

@@ -5,19 +5,20 @@ It draws; `core.lab.tail_view` reads and `core.lab.tail_words` finds the words. 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.figures.confusion_bound import SigmaLine, sigma_over_epochs
+from core.figures.confusion_bound import sigma_over_epochs
 from core.figures.confusion_flow import flow
+from core.figures.confusion_given import Panel
 from core.figures.confusion_maps import pair_maps
 from core.figures.confusion_spectrum import spectrum
 from core.figures.confusion_story import story
 from core.figures.temperature_frame import description, sentence_of
 from core.lab.tail_shelf import TailRecord
-from core.lab.tail_view import WEIGHTS, Moment, head_first, lambda_of
+from core.lab.tail_view import WEIGHTS, Moment, head_first, sigma_line, spectra_of
 from core.lab.tail_words import WEIGHT_WORDS, bound_words, label_of
 
 CONFIG = {"displayModeBar": False}
@@ -49,6 +50,28 @@ def chart(figure: Any, key: str, said: bool = True) -> None:
     st.plotly_chart(figure, width="stretch", key=key, alt=description(figure), config=CONFIG)
 
 
+def panels(found: Sequence[Panel], key: str, wide: int = 2, widths: Sequence[float] | None = None) -> None:
+    """Charts that belong together, beside one another where there is room, each under its title; their one sentence over all of them.
+
+    Args:
+        found: The charts.
+        key: Of the elements.
+        wide: How many stand beside one another at most.
+        widths: Relative widths of a row.
+    """
+    sentence = next((s for p in found if (s := sentence_of(p.figure))), "")
+    if sentence:
+        st.markdown(f"**{sentence}**")
+    for start in range(0, len(found), wide):
+        row = found[start : start + wide]
+        for at, (column, panel) in enumerate(
+            zip(st.columns(widths or wide, gap="medium"), row, strict=False)
+        ):
+            with column:
+                st.markdown(panel.title)
+                chart(panel.figure, f"{key}-{start + at}", said=False)
+
+
 def compact(figure: Any) -> Any:
     """A map without its colour bar and the name over it, for a place that is small and says both: numbers stand in the cells of few classes."""
     figure.update_traces(showscale=False, selector={"type": "heatmap"})
@@ -63,7 +86,14 @@ def _labels(now: Moment) -> list[str]:
 
 def _maps(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -> None:
     names = (first.title, second.title)
-    three = pair_maps(first.test, second.test, _labels(first), methods=names, height=MAP_HEIGHT)
+    three = pair_maps(
+        first.test,
+        second.test,
+        _labels(first),
+        spectra=(first.spectrum, second.spectrum),
+        methods=names,
+        height=MAP_HEIGHT,
+    )
     titles = (*names, "Difference, second minus first")
     for column, figure, title, key in zip(
         st.columns(3, gap="small"), three, titles, ("first", "second", "apart"), strict=True
@@ -85,7 +115,7 @@ def _flows(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -
     ):
         with column:
             st.markdown(f"**{now.title}**")
-            figure = flow(now.test, _labels(now), method=now.title, counts=now.counts)
+            figure = flow(now.spectrum, _labels(now), method=now.title, counts=now.counts)
             chart(figure, f"confusion-flow-{key}", said=False)
             if said := sentence_of(figure):
                 st.markdown(said)
@@ -97,19 +127,12 @@ def _flows(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -
 
 def _spectrum(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -> None:
     both = {m.method: m for m in (first, second)}
-    figure = spectrum({k: m.test for k, m in both.items()}, titles={k: m.title for k, m in both.items()})
+    figure = spectrum({k: m.spectrum for k, m in both.items()}, titles={k: m.title for k, m in both.items()})
     chart(figure, "confusion-spectrum")
     st.caption(
         "Singular values of the error rates, the largest first. A steep start means that errors share one direction: many classes fall into the same "
         "few. CAR pushes the first one down and does not look at the others."
     )
-
-
-@lru_cache(maxsize=64)
-def _line(record: TailRecord, weights: str) -> SigmaLine:
-    run = head_first(record)
-    factors = None if weights == "none" else lambda_of(run.counts, weights)
-    return SigmaLine.of(run.epochs, run.test, factors)
 
 
 def _bound(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -> None:
@@ -127,12 +150,12 @@ def _bound(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -
         )
     )
     both = {r.method: r for r in runs}
-    figure = sigma_over_epochs(
-        {k: _line(r, weights) for k, r in both.items()},
+    found = sigma_over_epochs(
+        {k: sigma_line(r, weights) for k, r in both.items()},
         titles={k: r.title for k, r in both.items()},
         at=first.epoch,
     )
-    chart(figure, "confusion-bound")
+    panels(found, "confusion-bound")
     for now in {m.method: m for m in (first, second)}.values():
         st.markdown(f"- {bound_words(now, weights)}")
 
@@ -159,6 +182,7 @@ def _film(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) ->
         both,
         _labels(first),
         str(of),
+        {r.method: spectra_of(r) for r in runs},
         counts=first.counts,
         titles={k: r.title for k, r in both.items()},
         stacked=stacked,

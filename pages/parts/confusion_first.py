@@ -24,6 +24,10 @@ HEIGHT = 300
 CONFIG = {"displayModeBar": False}
 
 
+LEGIBLE = 8
+"""Up to so many classes the bars of two methods are thick enough for numbers; beyond, hovering gives them."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """What the visitor compares.
@@ -133,6 +137,8 @@ def bars(shown: Shown) -> None:
         figure.update_traces(textfont={"size": 10}, selector={"type": "bar"})
         figure.update_traces(insidetextfont={"size": 10}, selector={"type": "bar"})
         figure.update_traces(textfont={"size": 11}, selector={"name": "worst"})
+        if len(shown.labels) > LEGIBLE and len(both) > 1:
+            figure.update_traces(textposition="none", selector={"type": "bar"})
         figure.update_xaxes(range=[0, 138])
     st.plotly_chart(figure, width="stretch", key="confusion-bars", alt=description(figure), config=CONFIG)
 
@@ -149,7 +155,7 @@ def matrix(shown: Shown, which: str) -> None:
         )
     else:
         of = shown.first if which == "first" else shown.second
-        figure = confusion_map(of.test, shown.labels, method=of.title, height=HEIGHT)
+        figure = confusion_map(of.test, shown.labels, of.spectrum, method=of.title, height=HEIGHT)
     if len(shown.labels) <= NUMBERED:
         compact(figure)
     st.plotly_chart(figure, width="stretch", key="confusion-matrix", alt=description(figure), config=CONFIG)

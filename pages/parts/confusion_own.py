@@ -141,7 +141,7 @@ def _charts(answer: OwnAnswer) -> None:
     with right:
         if len(answer.classes) <= MOST_CELLS:
             _draw(
-                confusion_map(answer.test, answer.classes, method="own", weights=answer.spectrum.weights),
+                confusion_map(answer.test, answer.classes, answer.spectrum, method="own"),
                 "map",
             )
         else:
@@ -154,16 +154,15 @@ def _charts(answer: OwnAnswer) -> None:
     with left:
         _draw(
             flow(
-                answer.test,
+                answer.spectrum,
                 answer.classes,
                 method="own",
-                weights=answer.spectrum.weights,
                 counts=answer.counts,
             ),
             "flow",
         )
     with right:
-        _draw(spectrum({"own": answer.spectrum.values}), "spectrum")
+        _draw(spectrum({"own": answer.spectrum}), "spectrum")
 
 
 def _draw(figure: Any, key: str) -> None:

@@ -1,6 +1,7 @@
-"""All methods on all sets: what the worst classes cost, the table with its deviations, how the CAR row was chosen, and the ablations as they fell.
+"""All methods on all sets: what the worst classes cost, the table with its deviations, how the CAR row was chosen, what is learned and not
+found again, and which part and setting of CAR matters, as the runs fell.
 
-It draws; `core.lab.tail_answer` finds the words.
+It draws; `core.lab.tail_answer` and `tail_parts` find the words.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any
 import streamlit as st
 
 from core.figures.confusion_dots import dots
-from core.figures.temperature_frame import sentence_of
-from core.lab.tail_answer import ablation_words, ablations, choice_words, chosen_car, won_words
+from core.figures.confusion_parts import Effect, Setting, effects, setting_charts
+from core.figures.palette import TAIL_COLOURS
+from core.lab.tail_answer import choice_words, chosen_car, motive_words, rival_words, won_words
+from core.lab.tail_parts import ablation_words, ablations, network_words, sensitivities, sensitivity_words
 from core.lab.tail_words import SETS
-from pages.parts.confusion_evidence import chart
+from pages.parts.confusion_evidence import chart, panels
 
-SHARES = ("overall", "mean_recall", "tail", "worst", "worst_classes", "macro_f1")
+SHARES = ("overall", "mean_recall", "tail", "worst", "worst_classes", "worst_classes_train", "macro_f1")
 KEPT = (*SHARES, "wr", "sigma1", "bound")
 
 COLUMNS = {
@@ -38,6 +41,9 @@ COLUMNS = {
     "worst_classes": st.column_config.Column(
         "Worst classes, %", help="Mean recall of the worst two; with more than ten classes, of the tail."
     ),
+    "worst_classes_train": st.column_config.Column(
+        "The same in training, %", help="Mean recall of the same classes on the training images."
+    ),
     "macro_f1": st.column_config.Column("Macro F1, %"),
     "wr": st.column_config.Column(
         "WR", help="Test recall over training recall of the class that is worst on test images."
@@ -51,22 +57,26 @@ COLUMNS = {
 }
 
 
-def show(rows: Sequence[Mapping[str, Any]], lacking: str, data: str) -> None:
-    """Answer, dots, table, choice and ablations; a sentence where the table is not here."""
+def show(
+    rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], lacking: str, data: str
+) -> None:
+    """Answer, dots, table, choice, and below them what single parts do; a sentence where the table is not here."""
     st.subheader("All methods, all sets")
     if not rows:
         st.info(lacking or "No long-tail run is recorded here.", icon=":material/info:")
         return
     if said := won_words(rows):
         st.markdown(f"**{said}**")
-    drawn = [r for r in rows if "@" not in r["name"] and not math.isnan(r["overall"] + r["worst_classes"])]
+    if said := rival_words(rows):
+        st.markdown(said)
+    drawn = [
+        r for r in rows if r["name"] in TAIL_COLOURS and not math.isnan(r["overall"] + r["worst_classes"])
+    ]
     if drawn:
-        figure = dots(drawn, set_titles=SETS)
-        st.markdown(sentence_of(figure))
-        chart(figure, "confusion-dots", said=False)
-    ordered = sorted(rows, key=lambda r: r["data"] != data)
+        panels(dots(drawn, set_titles=SETS), "confusion-dots")
+    ordered = sorted((r for r in rows if "@" not in r["name"]), key=lambda r: r["data"] != data)
     st.dataframe(
-        styled(ordered),
+        styled(ordered, rows),
         column_config=COLUMNS,
         hide_index=True,
         width="stretch",
@@ -86,20 +96,83 @@ def show(rows: Sequence[Mapping[str, Any]], lacking: str, data: str) -> None:
             "Among rows that add CAR to cross-entropy alone, were trained with the most seeds and cost at most half a point overall on the "
             "validation part: the best mean recall of the worst classes there."
         )
-    if found := ablations(rows):
-        st.subheader("Which part of CAR matters")
+    _motive(rows)
+    _parts(rows)
+    _settings(rows)
+    if found := network_words(rows, others):
+        st.subheader("Another network")
+        for said in found:
+            st.markdown(f"- {said}")
+
+
+def _motive(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Learned and not found again: training against test recall of the worst classes, set by set."""
+    found = [said for name in dict.fromkeys(r["data"] for r in rows) if (said := motive_words(rows, name))]
+    if not found:
+        return
+    st.subheader("Learned, and found again?")
+    st.markdown(
+        "The paper's motive for CAR: a rare class fits its few training images and is not found among new ones. As it was measured here:"
+    )
+    for said in found:
+        st.markdown(f"- {said}")
+
+
+def _parts(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The ablations, drawn and in words."""
+    found = ablations(rows)
+    if not found:
+        return
+    st.subheader("Which part of CAR matters")
+    figure = effects(
+        [
+            Effect(
+                one.question,
+                SETS[data],
+                100 * d.worst,
+                None if d.noise is None else 100 * d.noise,
+                100 * d.overall,
+            )
+            for one in found
+            for data, d in one.sets.items()
+        ]
+    )
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        chart(figure, "confusion-effects", said=False)
+    with right:
         for one in found:
             st.markdown(f"- {ablation_words(one)}")
+    st.caption(
+        "With minus without, on the test images, as the runs fell, over the seeds that both have. After ± the standard error of the difference from "
+        "the seed alone: from the deviation of all methods that have several seeds. Bars are two of them."
+    )
+
+
+def _settings(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The settings of CAR, each moved by itself."""
+    found = sensitivities(rows)
+    for name in dict.fromkeys(s.data for s in found):
+        mine = [s for s in found if s.data == name]
+        st.subheader(f"How much the settings matter, on {SETS[name].lower()}")
         st.caption(
-            "With minus without, on the test images, as the runs fell. In brackets the deviation of the difference over seeds."
+            "Blue circles: the worst classes. Grey squares: overall. Dotted: the worst classes under CE."
+        )
+        shown = [Setting(s.label, s.values, s.usual, s.worst, s.overall, s.reference, s.noise) for s in mine]
+        panels(setting_charts(shown), f"confusion-settings-{name}", wide=4 if len(shown) > 2 else 2)
+        for one in mine:
+            st.markdown(f"- {sensitivity_words(one)}")
+        st.caption(
+            "One setting of CAR (count EMA) moved while the others stay, one seed each, test images. The usual value is bold. The grey band is what "
+            "two seeds of the usual setting would often lie apart. Nothing was chosen here: the table has the usual values throughout."
         )
 
 
-def styled(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """The table as numbers that sort, shown as `41.2 ± 1.3`."""
+def styled(rows: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> Any:
+    """The table as numbers that sort, shown as `41.2 ± 1.3`; `every` row has a say in what is chosen."""
     import pandas as pd
 
-    chosen = {(r["data"], one["name"]) for r in rows if (one := chosen_car(rows, r["data"])) is not None}
+    chosen = {(r["data"], one["name"]) for r in rows if (one := chosen_car(every, r["data"])) is not None}
     cells: list[dict[str, Any]] = [
         {
             "Set": SETS[r["data"]],

@@ -13,7 +13,7 @@ from core.lab.tail_view import BATCH, WEIGHTS, Moment, Remembered, remembered
 from core.lab.tail_words import WEIGHT_WORDS, label_of, memory_words
 from core.settings import knobs
 from core.settings.car import MEMORIES, CarSettings
-from pages.parts.confusion_evidence import chart
+from pages.parts.confusion_evidence import panels
 
 KNOBS = knobs(CarSettings)
 BETAS = (0.0, 0.5, 0.9, 0.97)
@@ -37,7 +37,7 @@ def show(both: tuple[Moment, Moment]) -> None:
     memory, weights, beta = _switches()
     seen = remembered(now, column, beta)
     w = seen.weights[weights]
-    figure = tail_column(
+    found = tail_column(
         TailColumn(
             name=label_of(now.classes[column]),
             classes=[label_of(name) for name in now.classes],
@@ -50,7 +50,7 @@ def show(both: tuple[Moment, Moment]) -> None:
             head_weight=float(w[0]),
         )
     )
-    chart(figure, "confusion-tail")
+    panels(found, "confusion-tail", widths=(3, 2))
     for sentence in memory_words(seen, now.classes[column], memory, weights):
         st.markdown(sentence)
     _table(seen)

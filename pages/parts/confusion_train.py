@@ -21,6 +21,7 @@ from core.lab.tail_methods import METHODS, Method
 from core.settings import knobs
 from core.settings.car import CarSettings
 from pages.parts import waiting
+from pages.parts.confusion_evidence import panels
 
 KNOBS = knobs(CarSettings)
 IMBALANCES = (5, 10, 20, 50)
@@ -119,7 +120,7 @@ def _watch() -> None:
 
 
 def _curves(history: Mapping[str, Any], epochs: int, key: str) -> None:
-    _draw(learning(history, epochs), f"learning-{key}")
+    panels(learning(history, epochs), f"confusion-here-learning-{key}", wide=3)
 
 
 def _draw(figure: Any, key: str) -> None:
@@ -152,7 +153,8 @@ def _done(run: Compared, asked: tuple[Method, Task]) -> None:
                 label_visibility="collapsed",
             )
         )
-        maps = pair_maps(run.pooled(ce), run.pooled(car), run.classes, methods=(ce, car))
+        spectra = (run.spectrum(ce), run.spectrum(car))
+        maps = pair_maps(run.pooled(ce), run.pooled(car), run.classes, spectra=spectra, methods=(ce, car))
         _draw(maps[VIEWS.index(view)], "map")
     _curves(run.history, run.budget.epochs, "done")
     st.dataframe(

@@ -32,8 +32,10 @@ def record(name: str, data: str = "pbc", seeds: int = 3, **changes: float) -> di
     keys = ("overall", "mean_recall", "head", "medium", "tail", "worst", "worst_classes", "worst_ten", "macro_f1", "wr", "sigma1", "bound",
             "val_overall", "val_mean_recall", "val_worst_classes")  # fmt: skip
     base = dict.fromkeys(keys, 0.5) | changes
-    return {"data": data, "name": name, "method": method_of(name).label, "seeds": list(range(seeds))} | base | {
-        f"{k}_sd": 0.01 if seeds > 1 else None for k in keys
+    base |= {"worst_classes_train": 0.9, "network": "resnet", "classes": 8}
+    known = {"by_seed": {s: {k: base[k] for k in ("overall", "worst_classes")} for s in range(seeds)}}
+    return {"data": data, "name": name, "method": method_of(name).label, "seeds": list(range(seeds))} | base | known | {
+        f"{k}_sd": 0.01 if seeds > 1 else None for k in (*keys, "worst_classes_train")
     }  # fmt: skip
 
 
@@ -51,6 +53,7 @@ ROWS = [
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     for module in (car, car_retrain):
         monkeypatch.setattr(module, "table", lambda *_: tuple(ROWS))
+    monkeypatch.setattr(car, "other_networks", lambda *_: tuple(r | {"network": "vit"} for r in ROWS[:1]))
     return ROWS
 
 
@@ -73,7 +76,7 @@ def test_ablations_say_what_is_recorded_and_how_much_the_seeds_spread(recorded: 
     found = ablation_rows(ROWS)
     memory = next(r for r in found if "forgets nothing" in r["question"])
     assert memory["data"] == "pbc" and memory["worst_classes_gain"] == pytest.approx(5)
-    assert memory["spread"] is None  # one side has one seed
+    assert memory["seeds"] == 1 and memory["standard_error"] == pytest.approx(100 * 0.01 * 2**0.5)  # borrowed
     assert {r["data"] for r in found} == {"pbc"}
 
 
@@ -87,6 +90,35 @@ def test_rows_have_the_keys_that_were_promised_and_print(
     car.show_result(car.run(given()))
     said = capsys.readouterr().out
     assert "60.0 ± 1.0" in said and "sets_won" in said and "forgets nothing" in said
+    assert (
+        "cifar10, seeds of 3: CE 0, CAR (paper) 0" in said
+        and "pbc, seeds of 3: logit adjustment 0" in said
+        and "Another network" in said
+    )
+
+
+def test_one_seed_and_missing_methods_are_said_and_not_guessed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = (
+        record("ce", seeds=1),
+        record("car-paper", seeds=1, worst_classes=0.7),
+        record("focal", "tiny", seeds=1),
+    )
+    monkeypatch.setattr(car, "table", lambda *_: few)
+    monkeypatch.setattr(car, "other_networks", lambda *_: ())
+    found = car.run(given())
+    assert found["sets_compared"] == 1 and found["verdicts"][0]["rival"] is None
+    assert found["ablations"] == [] and found["sensitivity"] == [] and found["other_networks"] == []
+    assert "pbc, seeds of 3: CE 1, CAR (paper) 1, CAR (count EMA) 0, logit adjustment 0" in found["lacking"]
+    car.show_result(found)
+    assert " ± " not in capsys.readouterr().out.split("The CAR that")[0]
+
+
+def test_a_rival_without_car_is_named(recorded: list[dict]) -> None:
+    rows = [*ROWS, record("adjusted", worst_classes=0.65)]
+    found = verdict(rows, "pbc", True)
+    assert found["rival"] == "logit adjustment" and found["over_rival"] == pytest.approx(-5)
 
 
 def test_car_means_the_chosen_one_and_unknown_names_are_refused(recorded: list[dict]) -> None:

@@ -43,12 +43,22 @@ def cells_of(figure: Any, name: str = "errors") -> np.ndarray:
     return np.array([[np.nan if v is None else v for v in row] for row in trace(figure, name).z], float)
 
 
+def mapped(matrix: np.ndarray, names: Any = NAMES, weights: np.ndarray | None = None, **more: Any) -> Any:
+    """A map with the decomposition of its own matrix."""
+    return confusion_map(matrix, names, Spectrum.of(matrix, weights), **more)
+
+
+def flowing(matrix: np.ndarray, names: Any = NAMES, weights: np.ndarray | None = None, **more: Any) -> Any:
+    """The flow of a matrix."""
+    return flow(Spectrum.of(matrix, weights), names, **more)
+
+
 EVERY = {
-    "map": lambda: confusion_map(CE, NAMES, method="ce"),
-    "many": lambda: confusion_map(MANY, names_of(60), method="car-count"),
+    "map": lambda: mapped(CE, NAMES, method="ce"),
+    "many": lambda: mapped(MANY, names_of(60), method="car-count"),
     "difference": lambda: difference_map(CE, CAR, NAMES),
     "many apart": lambda: difference_map(MANY, matrix_of(60, 1, n=50), names_of(60)),
-    "flow": lambda: flow(CE, NAMES, method="ce", counts=COUNTS),
+    "flow": lambda: flowing(CE, NAMES, method="ce", counts=COUNTS),
 }
 
 
@@ -65,7 +75,7 @@ def test_every_chart_has_alt_text_in_sentences_and_no_background_of_its_own(name
 
 
 def test_a_cell_is_the_share_of_its_column_and_the_diagonal_stands_apart():
-    figure = confusion_map(BY_HAND, ("a", "b", "c"))
+    figure = mapped(BY_HAND, ("a", "b", "c"))
     errors, right = cells_of(figure), cells_of(figure, "right")
     assert errors[1, 0] == 20 and errors[0, 1] == 30 and errors[1, 2] == 50 and errors[2, 0] == 0
     assert np.isnan(np.diag(errors)).all() and np.diag(right).tolist() == [80, 60, 50]
@@ -79,7 +89,7 @@ def test_a_cell_is_the_share_of_its_column_and_the_diagonal_stands_apart():
 
 
 def test_both_maps_share_a_scale_and_the_difference_is_second_minus_first():
-    one, other, apart = pair_maps(CE, CAR, NAMES)
+    one, other, apart = pair_maps(CE, CAR, NAMES, spectra=(Spectrum.of(CE), Spectrum.of(CAR)))
     a, b = cells_of(one), cells_of(other)
     assert (
         trace(one, "errors").zmax
@@ -103,7 +113,7 @@ def test_both_maps_share_a_scale_and_the_difference_is_second_minus_first():
 
 
 def test_many_classes_are_a_plain_map_of_ranks():
-    figure = confusion_map(MANY, names_of(60))
+    figure = mapped(MANY, names_of(60))
     assert {t.name for t in figure.data} == {"errors", "right"}
     z = np.asarray(trace(figure, "errors").z)
     assert z.shape == (60, 60) and z.dtype == np.uint8 and (np.diag(z) == 0).all()
@@ -114,27 +124,25 @@ def test_many_classes_are_a_plain_map_of_ranks():
 
 
 def test_thirteen_classes_have_names_and_no_numbers():
-    figure = confusion_map(matrix_of(13), names_of(13))
+    figure = mapped(matrix_of(13), names_of(13))
     assert figure.layout.yaxis.ticktext[0] == "class 1" and "numbers" not in {t.name for t in figure.data}
 
 
 def test_ribbons_run_from_below_the_true_class_to_the_left_of_the_predicted_one():
-    figure = confusion_map(BY_HAND, ("a", "b", "c"), streams=1)
+    figure = mapped(BY_HAND, ("a", "b", "c"), streams=1)
     x, y = np.array(trace(figure, "streams").x[:-1], float), np.array(trace(figure, "streams").y[:-1], float)
     j, i = 2, 1  # half of c is called b
     foot = x[y == y.max()]
     assert foot.mean() == pytest.approx(j) and y.max() > 2.5 - 0.1
     assert y[x == x.min()] == pytest.approx(i) and x.min() == -0.5
     assert not [
-        t
-        for t in confusion_map(BY_HAND, ("a", "b", "c"), streams=0).data
-        if t.name in ("streams", "top pair")
+        t for t in mapped(BY_HAND, ("a", "b", "c"), streams=0).data if t.name in ("streams", "top pair")
     ]
 
 
 def test_strips_are_as_long_as_u_and_v():
     s = Spectrum.of(CE)
-    found = trace(confusion_map(CE, NAMES), "top pair")
+    found = trace(mapped(CE, NAMES), "top pair")
     x, y = np.array(found.x, float), np.array(found.y, float)
     deep = [np.nanmax(y[np.abs(x - j) < 0.31]) - (6 - 0.42) for j in range(6) if s.v[j] > 0.01]
     assert deep == pytest.approx([0.9 * v for v in s.v if v > 0.01], abs=2e-3)
@@ -145,7 +153,7 @@ def test_strips_are_as_long_as_u_and_v():
 def test_a_class_without_a_sample_is_left_out_and_named():
     gap = CE.copy()
     gap[:, 3] = 0
-    figure = confusion_map(gap, NAMES)
+    figure = mapped(gap, NAMES)
     assert np.isnan(cells_of(figure)[:, 3]).all()
     assert "Platelet has no sample and cannot be worst." in description(figure)
     assert "nan" not in description(difference_map(gap, CAR, NAMES))
@@ -155,15 +163,25 @@ def test_a_class_without_a_sample_is_left_out_and_named():
     ("matrix", "names", "words"),
     [
         (np.ones((2, 3)), NAMES[:2], "square"),
-        (-np.ones((2, 2)), NAMES[:2], "not below 0"),
-        (np.full((2, 2), np.nan), NAMES[:2], "no number"),
+        (-np.ones((2, 2)), NAMES[:2], "other entries"),
+        (np.full((2, 2), np.nan), NAMES[:2], "other entries"),
         (np.ones((2, 2)), NAMES, "6 names"),
     ],
 )
 def test_what_is_no_matrix_is_refused(matrix: np.ndarray, names: Any, words: str):
-    for chart in (confusion_map, flow):
-        with pytest.raises(ValueError, match=words):
-            chart(matrix, names)
+    with pytest.raises(ValueError, match=words):
+        confusion_map(matrix, names)
+
+
+def test_a_flow_of_other_classes_is_refused():
+    with pytest.raises(ValueError, match="6 classes, and there are 2 names"):
+        flowing(CE, NAMES[:2])
+
+
+def test_a_map_without_its_decomposition_has_no_ribbons_and_says_nothing_of_it():
+    bare = confusion_map(CE, NAMES)
+    assert not {"top pair", "streams"} & {t.name for t in bare.data}
+    assert "singular value" not in description(bare) and "singular value is" in description(mapped(CE))
 
 
 def ribbons(figure: Any) -> list[Any]:
@@ -171,7 +189,7 @@ def ribbons(figure: Any) -> list[Any]:
 
 
 def test_ribbons_of_the_flow_are_as_wide_as_their_shares_and_the_heaviest_is_named():
-    figure = flow(CE, NAMES, method="ce", top=4)
+    figure = flowing(CE, NAMES, method="ce", top=4)
     flows = Spectrum.of(CE).flows(4)
     found = {t.text: t for t in ribbons(figure)}
     wide = []
@@ -195,7 +213,7 @@ def test_ribbons_of_the_flow_are_as_wide_as_their_shares_and_the_heaviest_is_nam
 @settings(deadline=None, max_examples=15)
 @given(st.integers(2, 40), st.integers(0, 1000), st.integers(1, 12))
 def test_the_flow_fits_its_picture_and_ribbons_of_a_class_do_not_overlap(k: int, seed: int, top: int):
-    figure = flow(matrix_of(k, seed, n=30), names_of(k), top=top)
+    figure = flowing(matrix_of(k, seed, n=30), names_of(k), top=top)
     ends: dict[int, list[tuple[float, float]]] = {0: [], -1: []}
     for t in ribbons(figure):
         y, n = np.array(t.y), len(t.y) // 2
@@ -209,17 +227,17 @@ def test_the_flow_fits_its_picture_and_ribbons_of_a_class_do_not_overlap(k: int,
 
 def test_weights_widen_the_tail_s_ribbons_and_no_error_is_an_empty_picture():
     w = np.array([0.5, 0.5, 0.5, 0.5, 0.5, 3.0])
-    assert "weighted by Λ" in description(flow(CE, NAMES, weights=w))
+    assert "weighted by Λ" in description(flowing(CE, NAMES, w))
     assert Spectrum.of(CE, w).flows(1)[0].true == 5
-    empty = flow(np.eye(3), ("a", "b", "c"))
+    empty = flowing(np.eye(3), ("a", "b", "c"))
     assert not ribbons(empty) and "no errors" in sentence_of(empty)
     with pytest.raises(ValueError, match="1 to 12"):
-        flow(CE, NAMES, top=0)
+        flowing(CE, NAMES, top=0)
 
 
 def test_when_all_streams_end_in_one_class_the_sentence_says_so():
     drain = np.diag([9.0, 5, 4]) + np.array([[0, 5, 6], [0, 0, 0], [0, 0, 0]])
-    assert "end in a" in sentence_of(flow(drain, ("a", "b", "c")))
+    assert "end in a" in sentence_of(flowing(drain, ("a", "b", "c")))
 
 
 def test_every_method_has_words_and_a_look():

@@ -32,9 +32,15 @@ def film(k: int = 6, seed: int = 0, frames: int = 4) -> Film:
 RUNS = {"ce": film(), "car-count": film(seed=9)}
 
 
+def told(runs: Any, names: Any, show: str, **more: Any) -> Any:
+    """The film with the decompositions of its own matrices."""
+    spectra = {m: [Spectrum.of(x) for x in r.test] for m, r in runs.items()}
+    return story(runs, names, show, spectra, **more)
+
+
 @cache
 def shown(show: str = "ce", stacked: bool = False) -> Any:
-    return story(RUNS, NAMES, show, counts=COUNTS, stacked=stacked)
+    return told(RUNS, NAMES, show, counts=COUNTS, stacked=stacked)
 
 
 def at(figure: Any, name: str) -> int:
@@ -72,7 +78,7 @@ def test_the_still_is_the_last_epoch_or_the_one_asked_for_and_training_is_the_la
     fits = [f.data[at(figure, "training data")].x for f in figure.frames]
     assert fits[0] == fits[1] and fits[2] == fits[3]
     assert np.array(fits[3]) == pytest.approx(100 * recalls(RUNS["ce"].train[1]), abs=0.06)
-    early = story(RUNS, NAMES, "ce", at=2)
+    early = told(RUNS, NAMES, "ce", at=2)
     assert early.layout.sliders[0].active == 1 and sentence_of(early).startswith(
         "After epoch 4: the worst class under CE is"
     )
@@ -116,7 +122,7 @@ def test_panels_stand_beside_or_under_one_another():
         and under.yaxis.domain[0] > under.yaxis2.domain[1] > under.yaxis3.domain[1]
     )
     assert under.yaxis3.domain[0] >= 0 and under.height > 2 * beside.height
-    two = story(RUNS, NAMES, "ce", spectrum=False)
+    two = told(RUNS, NAMES, "ce", spectrum=False)
     assert "xaxis3" not in two.layout.to_plotly_json() and len(two.frames[0].data) == len(two.data)
 
 
@@ -136,11 +142,11 @@ def test_alt_text_and_look():
 @pytest.mark.parametrize(("k", "frames", "show"), [(10, 40, "ce"), (200, 14, "difference")])
 def test_the_film_stays_below_a_megabyte(k: int, frames: int, show: str):
     runs = {"ce": film(k, 0, frames)} | ({"car-count": film(k, 5, frames)} if show == "difference" else {})
-    assert len(story(runs, names_of(k), show).to_json()) < 500_000
+    assert len(told(runs, names_of(k), show).to_json()) < 500_000
 
 
 def test_many_classes_are_blocks_and_dots():
-    figure = story({"ce": film(60)}, names_of(60), "ce")
+    figure = told({"ce": film(60)}, names_of(60), "ce")
     z = np.array(figure.frames[2].data[at(figure, "blocks")].z, float)
     share = film(60).test[2] / film(60).test[2].sum(0)
     assert z.shape == (20, 20)
@@ -170,9 +176,9 @@ def test_blocks_keep_the_mean_error(k: int, side: int, seed: int):
 
 def test_runs_of_other_epochs_share_no_spectrum_panel_and_no_difference():
     other = {"ce": film(), "car-count": film(frames=5)}
-    assert len([t for t in story(other, NAMES, "ce").data if t.xaxis == "x3"]) == 1
+    assert len([t for t in told(other, NAMES, "ce").data if t.xaxis == "x3"]) == 1
     with pytest.raises(ValueError, match="same epochs"):
-        story(other, NAMES, "difference")
+        told(other, NAMES, "difference")
 
 
 @pytest.mark.parametrize(
@@ -188,12 +194,17 @@ def test_runs_of_other_epochs_share_no_spectrum_panel_and_no_difference():
 )
 def test_films_that_cannot_be_are_refused(runs: Any, names: Any, show: str, words: str):
     with pytest.raises(ValueError, match=words):
-        story(runs, names, show)
+        told(runs, names, show)
+
+
+def test_a_film_needs_a_spectrum_for_each_matrix():
+    with pytest.raises(ValueError, match="4 matrices and 1 spectra"):
+        story({"ce": film()}, NAMES, "ce", {"ce": [Spectrum.of(film().test[0])]})
 
 
 def test_a_run_without_training_matrices_has_no_outlines():
     bare = Film(EPOCHS, film().test, EPOCHS[:0], film().train[:0])
-    outline = story({"ce": bare}, NAMES, "ce")
+    outline = told({"ce": bare}, NAMES, "ce")
     assert (
         all(v is None for v in outline.data[at(outline, "training data")].x)
         and outline.data[at(outline, "training data")].showlegend is False

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.data.tar_images import DIAGNOSES
-from core.lab.tail_methods import METHODS
+from core.lab.tail_methods import METHODS, method_of
 from core.lab.tail_record import FIGURES, final_figures, singular_values
 from core.lab.tail_shelf import TailRecord
 
@@ -110,16 +110,33 @@ def row(
     sd = 0.01 if seeds > 1 else None
     found: dict[str, Any] = {
         "data": data,
-        "method": METHODS[name].label,
+        "method": method_of(name).label,
         "name": name,
         "seeds": list(range(seeds)),
     }
     for key in (*FIGURES, "wr", "sigma1", "bound", "val_overall", "val_mean_recall", "val_worst_classes"):
         found |= {key: worst, f"{key}_sd": sd}
     found["overall"] = found["val_overall"] = overall
+    found |= {
+        "network": "resnet",
+        "classes": len(NAMES[data]),
+        "worst_classes_train": 0.9,
+        "worst_classes_train_sd": sd,
+    }
+    found["by_seed"] = {
+        s: {"worst_classes": worst + 0.01 * (s - (seeds - 1) / 2), "overall": overall} for s in range(seeds)
+    }
     if val is not None:
         found["val_worst_classes"] = val
     return found
+
+
+def other_networks(folder: Any = None) -> tuple[dict[str, Any], ...]:
+    """A pair of another network."""
+    return tuple(
+        row("pbc", name, worst, seeds=1) | {"network": "vit"}
+        for name, worst in (("ce", 0.2), ("car-count", 0.3))
+    )
 
 
 def table(folder: Any = None) -> tuple[dict[str, Any], ...]:
@@ -135,4 +152,8 @@ def table(folder: Any = None) -> tuple[dict[str, Any], ...]:
             row(data, "car-naive-max", 0.36 if gain < 0 else 0.41, seeds=1),
             row(data, "car-no-weights", 0.4 + gain / 2, seeds=3),
         ]
+    rows += [
+        row("pbc", f"car-count@{k}", worst, seeds=1)
+        for k, worst in (("alpha=0.2", 0.45), ("alpha=2", 0.39), ("beta=0.9", 0.54))
+    ]
     return tuple(rows)

@@ -314,8 +314,11 @@ BAD = {
     "nan in matrix": (("a.csv", csv("ash,oak", (3, ""), (1, 2))), r"no number in row 1 \(ash\), column 2 \(oak\)"),
     "zeros": (("a.npz", npz(confusion=np.zeros((3, 3)))), "nothing but zeros"),
     "one class": (("a.npz", npz(labels=np.zeros(5, int), predicted=np.zeros(5, int))), "only one class"),
-    "too many": (("a.npz", npz(labels=np.array([0, 5000]), predicted=np.array([0, 1]))), "at most 1,000"),
-    "mixed": (("a.csv", csv("label,predicted", *((NAMES[y], p) for y, p in zip(LABELS, SAID, strict=True)))), "some are numbers"),
+    "too many": (("a.npz", npz(labels=np.array([0, 5000]), predicted=np.array([0, 1]))), "5,001 classes; at most 1,000.*Spectrum.of"),
+    "mixed": (
+        ("a.csv", csv("label,predicted", *((NAMES[y], p) for y, p in zip(LABELS, SAID, strict=True)))),
+        "labels of a.csv are words such as .*predictions of a.csv are numbers",
+    ),
     "no sample": (("a.npz", npz(labels=np.zeros(0, int), predicted=np.zeros(0, int))), "No label"),
     "one loose array": (("scores.npy", (lambda o: (np.save(o, LOGITS), o.getvalue())[1])(io.BytesIO())), "."),
     "orders differ": (("a.csv", csv("x,ash,oak", ("oak", 1, 2), ("ash", 3, 4))), "different orders"),

@@ -11,18 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.car.ema import presence, replay
+from core.car.spectrum import Spectrum
 from core.car.weights import class_weights
 from core.lab.tail_answer import (
-    ablation_words,
-    ablations,
     answer,
     answer_words,
+    best_without,
     choice_words,
     chosen_car,
+    motive_words,
+    rival_words,
     sets_won,
     won_words,
 )
-from core.lab.tail_view import epochs_of, head_first, lambda_of, moment, remembered
+from core.lab.tail_view import epochs_of, head_first, lambda_of, moment, remembered, sigma_line, spectra_of
 from core.lab.tail_words import (
     bound_words,
     headline,
@@ -270,20 +272,45 @@ def test_sets_won_and_lost_are_named() -> None:
     said = won_words(made.table())
     assert said.startswith("On 2 of 3 recorded sets") and said.endswith("not on Skin lesions.")
     assert won_words([made.row("pbc", "ce", 0.4)]) == ""
+    none = [made.row("tiny", "ce", 0.0), made.row("tiny", "car-paper", 0.0)]
+    assert "On Tiny ImageNet neither finds a single one" in won_words(none) and "neither" not in said
 
 
-def test_ablations_as_they_fell() -> None:
-    found = {a.question: a for a in ablations(made.table())}
-    assert set(found) == {"Memory that forgets nothing (count, not naive)", "Λ, weights of classes"}
-    weights = found["Λ, weights of classes"]
-    assert weights.worst["pbc"] == pytest.approx(0.075) and weights.worst["ham10000"] == pytest.approx(-0.01)
-    assert weights.spread["pbc"] == pytest.approx(math.hypot(0.01, 0.01))
-    assert "Blood cells +7.5 (± 1.4)" in ablation_words(weights) and "Clear on 2 of 3 sets" in ablation_words(
-        weights
+def test_the_best_loss_without_car_stands_beside_it_and_ce_and_mixing_do_not_count() -> None:
+    rows = [*made.table(), made.row("pbc", "ce-cutmix", 0.9)]
+    assert best_without(rows, "pbc")["name"] == "adjusted" and best_without(rows, "cifar10") is None
+    said = rival_words(rows)
+    assert "Blood cells, logit adjustment 55.0 against 55.0\u00a0% (level)" in said
+    assert "Skin lesions, logit adjustment 55.0 against 39.0\u00a0% (CAR behind)" in said
+    assert rival_words([made.row("pbc", "ce", 0.4)]) == ""
+
+
+def test_the_motive_is_told_as_it_was_measured() -> None:
+    rows = list(made.table())
+    said = motive_words(rows, "pbc")
+    assert (
+        "CE finds 90\u00a0% of its worst two classes among its training images and 40\u00a0% among new ones"
+        in said
     )
-    memory = found["Memory that forgets nothing (count, not naive)"]
-    assert "(one seed)" in ablation_words(memory)
-    assert ablation_words(memory).endswith("One seed settles nothing.")
+    assert "CAR (count EMA), 90\u00a0% and 55\u00a0%" in said and "learned and not found again" in said
+    assert "of the tail classes among" in motive_words(rows, "tiny")
+    unlearned = [r | {"worst_classes_train": 0.5} for r in rows]
+    assert "not even learned" in motive_words(unlearned, "pbc")
+    kept = [r | {"worst_classes_train": 0.85, "worst_classes": 0.8} for r in rows]
+    assert "mostly found again" in motive_words(kept, "pbc")
+    assert motive_words(rows, "cifar10") == ""
+
+
+def test_spectra_and_the_line_of_sigma_are_those_of_the_kept_epochs() -> None:
+    run = made.record("ce", "ham10000")
+    found, line = spectra_of(run, "max"), sigma_line(run, "max")
+    w = class_weights(np.sort(run.counts)[::-1].copy(), 0.2, "max").numpy()
+    assert len(found) == len(run.epochs)
+    assert line.sigma == pytest.approx([s.sigma for s in found])
+    for k, s in enumerate(found):
+        assert s.sigma == pytest.approx(Spectrum.of(head_first(run).test[k], w).sigma)
+        assert line.error[k] == pytest.approx(1 - moment(run, int(run.epochs[k])).figures.worst)
+    assert (line.bound >= line.error).all() and not (spectra_of(run)[0].weights != 1).any()
 
 
 def test_an_answer_says_what_it_is_worth() -> None:

@@ -49,7 +49,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def recorded(monkeypatch: pytest.MonkeyPatch, weights: Path) -> None:
-    for name in ("records", "table", "sets"):
+    for name in ("records", "table", "other_networks", "sets"):
         monkeypatch.setattr(tail_shelf, name, getattr(made, name))
     monkeypatch.setattr(confusion_images, "ASSETS", weights)
 
@@ -209,7 +209,11 @@ def test_the_table_sorts_by_numbers_and_marks_what_validation_chose() -> None:
     )
     said = text(app)
     assert "On 2 of 3 recorded sets" in said and "not on Skin lesions" in said
-    assert "Λ, weights of classes" in said and "One seed settles nothing." in said
+    assert "Λ, weights of classes" in said and "± 1.4, one seed" in said
+    assert "Skin lesions, logit adjustment 55.0 against" in said and "(CAR behind)" in said
+    assert "learned and not found again, as the paper says" in said
+    assert "α, weight of the regularizer" in said and "At 2 CAR is no better than CE" in said
+    assert "ViT-Tiny" in said and not any("@" in m or "alpha" in m for m in table["Method"])
     assert "was chosen on the validation part" in said
 
 

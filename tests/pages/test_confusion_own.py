@@ -181,10 +181,10 @@ def test_a_run_ends_with_a_sentence_from_its_numbers_and_its_maps(page: AppTest)
     app = wait(press(page, "Train both"))
     said = text(app)
     assert "The worst digit is right" in said and "means over 2 seeds" in said and "Under CE the" in said
-    assert len(app.get("plotly_chart")) == 3 and len(app.dataframe[0].value) == 4
+    assert len(app.get("plotly_chart")) == 5 and len(app.dataframe[0].value) == 4
     for view in ("CE", "CAR"):
         app.button_group(key="confusion-here-view").set_value(view).run()
-        assert not app.exception and len(app.get("plotly_chart")) == 3
+        assert not app.exception and len(app.get("plotly_chart")) == 5
     app.selectbox(key="confusion-here-rarest").set_value(3).run()
     assert "controls have moved" in text(app)
 

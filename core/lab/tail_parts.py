@@ -1,0 +1,251 @@
+"""Which part of CAR matters and which setting: ablations, sensitivities and another network, as the recorded runs fell, in figures and words.
+
+Rows are those of `core.lab.tail_shelf.table`. Two rows are compared over the seeds that both have, and their difference is weighed against what
+the seed alone does. Nothing is measured here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from core.lab.tail_answer import row_of
+from core.lab.tail_methods import COUNT
+from core.lab.tail_words import SETS, listed
+from core.settings.car import CarSettings
+from core.settings.knob import knobs
+
+ABLATIONS = (
+    ("Memory that forgets nothing (count, not naive)", "car-count", "car-naive-max"),
+    ("Only present classes move (not naive)", "car-present", "car-naive-max"),
+    ("Frequencies divided by the largest, not by the sum", "car-count", "car-count-sum"),
+    ("Λ, weights of classes", "car-count", "car-no-weights"),
+    ("A memory at all", "car-count", "car-no-ema"),
+    ("Gradient through the gate", "car-gate", "car-count"),
+    ("CAR beside CutMix", "car-cutmix", "ce-cutmix"),
+    ("CAR beside logit adjustment", "car-adjusted", "adjusted"),
+)
+"""What is asked, the method with it, the method without it."""
+
+
+CLEAR = 2.0
+"""A difference counts as more than chance from so many of its standard errors on."""
+
+BASE = "car-count"
+"""The method whose settings were moved."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two methods on one set, with minus without, in shares of 1.
+
+    Attributes:
+        worst: Difference of the worst classes' mean recall, over the seeds that both have.
+        overall: The same of overall accuracy.
+        seeds: How many seeds both have.
+        noise: Standard error of `worst` from the seed alone, from `seed_noise`: three pairs by themselves would guess it badly. None where
+            no method on this set has several seeds.
+    """
+
+    worst: float
+    overall: float
+    seeds: int
+    noise: float | None
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is more than chance."""
+        return self.noise is not None and abs(self.worst) > CLEAR * self.noise
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """One question and its answer on each set.
+
+    Attributes:
+        question: What is switched on.
+        sets: Set -> difference.
+    """
+
+    question: str
+    sets: dict[str, Difference]
+
+
+def seed_noise(rows: Sequence[Mapping[str, Any]], data: str) -> float | None:
+    """Deviation over seeds of the worst classes' mean recall on a set: root of the mean square over the methods with several seeds."""
+    found = [
+        r["worst_classes_sd"] ** 2
+        for r in rows
+        if r["data"] == data and (sd := r.get("worst_classes_sd")) is not None and not math.isnan(sd)
+    ]
+    return math.sqrt(sum(found) / len(found)) if found else None
+
+
+def difference(rows: Sequence[Mapping[str, Any]], data: str, with_it: str, without: str) -> Difference | None:
+    """Compare two methods on a set; None where no seed is shared."""
+    a, b = row_of(rows, data, with_it), row_of(rows, data, without)
+    if a is None or b is None:
+        return None
+    shared = sorted(set(a["by_seed"]) & set(b["by_seed"]))
+    if not shared:
+        return None
+    worst, overall = (
+        [a["by_seed"][s][key] - b["by_seed"][s][key] for s in shared] for key in ("worst_classes", "overall")
+    )
+    n = len(shared)
+    one = seed_noise(rows, data)
+    return Difference(sum(worst) / n, sum(overall) / n, n, None if one is None else one * math.sqrt(2 / n))
+
+
+def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
+    """Every question that the recorded rows answer, on the sets where both sides are there."""
+    found = []
+    for question, with_it, without in ABLATIONS:
+        each = {
+            data: d
+            for data in dict.fromkeys(r["data"] for r in rows)
+            if (d := difference(rows, data, with_it, without)) is not None
+        }
+        if each:
+            found.append(Ablation(question, each))
+    return tuple(found)
+
+
+def ablation_words(one: Ablation) -> str:
+    """An ablation as it fell, set by set, and what it amounts to."""
+    parts = [f"{SETS[data]} {_points(d.worst)} ({_noise(d)})" for data, d in one.sets.items()]
+    clear = [d.worst > 0 for d in one.sets.values() if d.clear]
+    if clear and len(clear) == len(one.sets):
+        verdict = (
+            "It helps." if all(clear) else "It harms." if not any(clear) else "It helps here and harms there."
+        )
+    elif clear:
+        verdict = f"Clear on {len(clear)} of {len(one.sets)} sets."
+    elif all(d.noise is None for d in one.sets.values()):
+        verdict = "One seed settles nothing."
+    else:
+        verdict = "No more than another seed would make."
+    return f"**{one.question}**, points of the worst classes: {', '.join(parts)}. {verdict}"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def _noise(d: Difference) -> str:
+    seeds = "one seed" if d.seeds == 1 else f"{d.seeds} seeds"
+    return seeds if d.noise is None else f"± {100 * d.noise:.1f}, {seeds}"
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """One setting of CAR moved on one set while the others stay.
+
+    Attributes:
+        data: The set.
+        field: The setting.
+        label: Its name on the screen.
+        values: Its values, rising; the usual one among them.
+        usual: The value that all other runs have.
+        worst: The worst classes' mean recall at each value, at the one seed that all of them share.
+        overall: Overall accuracy at each.
+        reference: The worst classes' mean recall under CE at that seed; NaN where it is not recorded.
+        noise: As in `Difference`, for a difference of two values.
+    """
+
+    data: str
+    field: str
+    label: str
+    values: tuple[float, ...]
+    usual: float
+    worst: tuple[float, ...]
+    overall: tuple[float, ...]
+    reference: float
+    noise: float | None
+
+
+def sensitivities(rows: Sequence[Mapping[str, Any]]) -> tuple[Sensitivity, ...]:
+    """Every setting that was moved by itself on some set, beside its usual value."""
+    moved: dict[tuple[str, str], dict[float, Mapping[str, Any]]] = {}
+    names = {f.name for f in fields(CarSettings)}
+    for r in rows:
+        base, _, change = r["name"].partition("@")
+        name, _, value = change.partition("=")
+        if base == BASE and name in names and "," not in change:
+            moved.setdefault((r["data"], name), {})[float(value)] = r
+    found = []
+    for (data, name), by_value in moved.items():
+        base_row = row_of(rows, data, BASE)
+        if base_row is None:
+            continue
+        usual = float(getattr(COUNT, name))
+        by_value = by_value | {usual: base_row}
+        shared = set.intersection(*(set(r["by_seed"]) for r in by_value.values()))
+        if not shared:
+            continue
+        seed, values = min(shared), tuple(sorted(by_value))
+        at = [by_value[v]["by_seed"][seed] for v in values]
+        ce = row_of(rows, data, "ce")
+        there = ce is not None and seed in ce["by_seed"]
+        one = seed_noise(rows, data)
+        found.append(
+            Sensitivity(
+                data, name, knobs(CarSettings)[name].label, values, usual, tuple(a["worst_classes"] for a in at), tuple(a["overall"] for a in at),
+                ce["by_seed"][seed]["worst_classes"] if there and ce is not None else math.nan, None if one is None else one * math.sqrt(2),
+            )
+        )  # fmt: skip
+    order = ("alpha", "beta", "r0", "gamma")
+    return tuple(sorted(found, key=lambda s: order.index(s.field) if s.field in order else len(order)))
+
+
+def sensitivity_words(one: Sensitivity) -> str:
+    """How much a setting matters, beside what the seed alone does."""
+    low, high = (f(range(len(one.values)), key=one.worst.__getitem__) for f in (min, max))
+    span = one.worst[high] - one.worst[low]
+    told = [f"{v:g}".replace("-", "−") for v in one.values]
+    said = (
+        f"**{one.label}**, from {told[0]} to {told[-1]}: the worst classes go from {100 * one.worst[low]:.1f}\u00a0% (at {told[low]}) to "
+        f"{100 * one.worst[high]:.1f}\u00a0% (at {told[high]}); the usual value is {one.usual:g}"
+    )
+    if one.noise is None:
+        return f"{said}. One seed settles nothing."
+    much = "more" if span > CLEAR * one.noise else "no more"
+    said += f". That is {much} than two seeds of one setting would often lie apart (± {100 * one.noise:.1f} points)"
+    below = [v for v, w in zip(told, one.worst, strict=True) if w <= one.reference]
+    if below:
+        return f"{said}. At {listed(below)} CAR is no better than CE."
+    return said + ("." if math.isnan(one.reference) else ". CAR stays above CE throughout.")
+
+
+NETWORKS = {"vit": "A transformer of ViT-Tiny's width and depth", "resnet": "ResNet"}
+"""Networks in words."""
+
+
+def network_words(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What CAR does to another network, set by set, beside the network of the table.
+
+    Args:
+        rows: The table.
+        others: As `core.lab.tail_shelf.other_networks` gives them.
+    """
+    said = []
+    for data in dict.fromkeys(r["data"] for r in others):
+        base = row_of(others, data, "ce")
+        for car in (r for r in others if r["data"] == data and r["name"].startswith("car-")):
+            if base is None:
+                continue
+            gain, cost = (car[k] - base[k] for k in ("worst_classes", "overall"))
+            n = len(set(car["by_seed"]) & set(base["by_seed"]))
+            text = (
+                f"**{NETWORKS.get(car['network'], car['network'])}** on {SETS[data].lower()}: the worst classes go from "
+                f"{100 * base['worst_classes']:.1f}\u00a0% under CE to {100 * car['worst_classes']:.1f}\u00a0% under {car['method']} "
+                f"({_points(gain)} points), overall {_points(cost)}"
+            )
+            here = difference(rows, data, car["name"], "ce")
+            if here is not None:
+                same = (here.worst > 0) == (gain > 0)
+                text += f". With the table's ResNet: {_points(here.worst)} and {_points(here.overall)}, {'the same way' if same else 'the other way'}"
+            said.append(f"{text}. {'One seed each.' if n == 1 else f'{n} seeds each.'}")
+    return said

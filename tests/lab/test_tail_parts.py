@@ -1,0 +1,163 @@
+"""Parts and settings of CAR in figures and words: pairs over shared seeds, noise from the seed alone, verdicts both ways, and another network."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.lab.tail_parts import (
+    ablation_words,
+    ablations,
+    difference,
+    network_words,
+    seed_noise,
+    sensitivities,
+    sensitivity_words,
+)
+from core.lab.tail_record import final_figures, write_run
+from core.lab.tail_shelf import other_networks, table, write_shelf
+from tests.lab import made_confusion as made
+
+
+def rows_with(*values: tuple[str, list[float]]) -> list[dict[str, Any]]:
+    """Rows on blood cells with these recalls of the worst classes by seed."""
+    found = []
+    for name, worst in values:
+        row = made.row("pbc", name, float(np.mean(worst)), seeds=len(worst))
+        row["by_seed"] = {s: {"worst_classes": w, "overall": 0.8} for s, w in enumerate(worst)}
+        row["worst_classes_sd"] = float(np.std(worst, ddof=1)) if len(worst) > 1 else None
+        found.append(row)
+    return found
+
+
+def test_shared_seeds_are_compared_in_pairs_and_weighed_by_what_all_methods_vary() -> None:
+    a, b = [0.50, 0.60, 0.70], [0.45, 0.50, 0.69]
+    d = difference(rows_with(("car-count", a), ("car-no-weights", b)), "pbc", "car-count", "car-no-weights")
+    gaps = np.subtract(a, b)
+    assert d is not None and d.seeds == 3
+    assert d.worst == pytest.approx(gaps.mean()) and d.noise == pytest.approx(
+        math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2) * math.sqrt(2 / 3)
+    )
+    assert not d.clear and difference([], "pbc", "car-count", "ce") is None
+
+
+def test_one_shared_seed_is_compared_at_that_seed_and_borrows_its_noise() -> None:
+    rows = rows_with(("car-count", [0.50, 0.60, 0.70]), ("car-no-weights", [0.2]), ("ce", [0.3, 0.3, 0.36]))
+    noise = math.sqrt((0.1**2 + np.var([0.3, 0.3, 0.36], ddof=1)) / 2)
+    assert seed_noise(rows, "pbc") == pytest.approx(noise) and seed_noise(rows, "tiny") is None
+    d = difference(rows, "pbc", "car-count", "car-no-weights")
+    assert d is not None and d.worst == pytest.approx(0.3) and d.noise == pytest.approx(noise * math.sqrt(2))
+    assert d.clear == (2 * d.noise < 0.3)
+
+
+def test_ablations_say_which_way_they_fell() -> None:
+    up = rows_with(("car-count", [0.50, 0.51, 0.52]), ("car-no-weights", [0.40, 0.41, 0.43]))
+    (one,) = ablations(up)
+    assert one.question == "Λ, weights of classes" and ablation_words(one).endswith("It helps.")
+    assert "Blood cells +9.7 (± 1.1, 3 seeds)" in ablation_words(one)
+    down = rows_with(("car-count", [0.40, 0.41, 0.43]), ("car-no-weights", [0.50, 0.51, 0.52]))
+    assert ablation_words(ablations(down)[0]).endswith("It harms.") and "−9.7" in ablation_words(
+        ablations(down)[0]
+    )
+    level = rows_with(("car-count", [0.40, 0.44, 0.43]), ("car-no-weights", [0.41, 0.43, 0.43]))
+    assert ablation_words(ablations(level)[0]).endswith("No more than another seed would make.")
+    once = rows_with(("car-count", [0.4]), ("car-no-weights", [0.5]))
+    assert ablation_words(ablations(once)[0]).endswith("One seed settles nothing.")
+    assert "(one seed)" in ablation_words(ablations(once)[0])
+
+
+def test_settings_stand_beside_their_usual_value_at_one_seed() -> None:
+    found = sensitivities(made.table())
+    assert [(s.field, s.values, s.usual) for s in found] == [
+        ("alpha", (0.2, 0.5, 2.0), 0.5),
+        ("beta", (0.5, 0.9), 0.5),
+    ]
+    alpha = found[0]
+    assert alpha.worst == pytest.approx((0.45, 0.54, 0.39)) and alpha.reference == pytest.approx(0.39)
+    said = sensitivity_words(alpha)
+    assert "from 39.0\u00a0% (at 2) to 54.0\u00a0% (at 0.5); the usual value is 0.5" in said
+    assert "At 2 CAR is no better than CE" in said
+    assert "CAR stays above CE throughout" in sensitivity_words(found[1])
+    alone = [made.row("pbc", "car-count", 0.5, seeds=1), made.row("pbc", "car-count@r0=0.05", 0.4, seeds=1)]
+    (r0,) = sensitivities(alone)
+    assert math.isnan(r0.reference) and sensitivity_words(r0).endswith("One seed settles nothing.")
+    assert sensitivities([made.row("pbc", "car-count@r0=0.05", 0.4)]) == ()  # nothing to stand beside
+    assert sensitivities([*alone, made.row("pbc", "car-count@r0=0.05,beta=0.9", 0.4)])[0].values == (
+        0.05,
+        0.2,
+    )
+
+
+def test_another_network_is_told_beside_the_table_s() -> None:
+    (said,) = network_words(made.table(), made.other_networks())
+    assert (
+        "ViT-Tiny" in said
+        and "from 20.0\u00a0% under CE to 30.0\u00a0% under CAR (count EMA) (+10.0 points)" in said
+    )
+    assert "the same way" in said and said.endswith("One seed each.")
+    assert (
+        "the other way"
+        in network_words(
+            [made.row("pbc", "ce", 0.5), made.row("pbc", "car-count", 0.4)], made.other_networks()
+        )[0]
+    )
+    assert network_words(made.table(), ()) == []
+
+
+def finished(work: Path, method: str, seed: int = 0, **schedule: Any) -> None:
+    """A made-up finished run."""
+    run = made.record(method)
+    facts = {
+        "set": "pbc",
+        "method": method,
+        "label": run.title,
+        "seed": seed,
+        "classes": list(run.classes),
+        "counts": run.counts.tolist(),
+    }
+    facts |= {"figures": final_figures(run.test[-1], run.test[-1], run.train[-1], run.counts)}
+    facts |= {"schedule": {"net": "resnet", "epochs": 40} | schedule}
+    arrays = run.losses | {
+        "test": run.test,
+        "train": run.train,
+        "train_epochs": run.train_epochs,
+        "singular": run.singular,
+    }
+    write_run(work, facts, arrays)
+
+
+def test_another_network_is_recorded_apart_and_two_schedules_are_refused(tmp_path: Path) -> None:
+    work, out = tmp_path / "work", tmp_path / "out"
+    for method in ("ce", "car-count"):
+        finished(work, method)
+        finished(work / "vit", method, net="vit")
+    write_shelf(work, out)
+    assert [r["network"] for r in table(out)] == ["resnet", "resnet"]
+    assert [(r["name"], r["network"]) for r in other_networks(out)] == [("ce", "vit"), ("car-count", "vit")]
+    ce = table(out)[0]
+    run = made.record("ce")
+    last, learned = (np.diag(m) / m.sum(0) for m in (run.test[-1], run.train[-1]))
+    who = np.argsort(last, kind="stable")[:2]
+    assert ce["worst_classes"] == pytest.approx(last[who].mean(), abs=1e-3)
+    assert ce["worst_classes_train"] == pytest.approx(learned[who].mean(), abs=1e-3)
+    assert ce["by_seed"][0]["overall"] == pytest.approx(ce["overall"]) and ce["classes"] == 8
+    finished(work, "car-count", 1, epochs=15)
+    with pytest.raises(
+        ValueError, match="two ways: car-count-s0 with epochs 40 and car-count-s1 with epochs 15"
+    ):
+        write_shelf(work, out)
+
+
+def test_a_record_without_other_networks_has_none(tmp_path: Path) -> None:
+    finished(tmp_path / "work", "ce")
+    write_shelf(tmp_path / "work", tmp_path / "out")
+    path = tmp_path / "out" / "results" / "car.json"
+    whole = json.loads(path.read_text())
+    del whole["other_networks"]
+    path.write_text(json.dumps(whole))
+    assert other_networks(tmp_path / "out") == ()
