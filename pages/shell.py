@@ -59,6 +59,14 @@ PAGES = [
         (),
     ),
     (
+        "sparse.py",
+        "Sparse",
+        "sparse",
+        "blur_on",
+        "How much should a layer throw away? λ under corruption, before and after it follows.",
+        ("seed",),
+    ),
+    (
         "own_data.py",
         "Own data",
         "own-data",

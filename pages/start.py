@@ -17,7 +17,7 @@ from core.lab.promise import Promise, promise
 from core.lab.study import Split, hardest, shipped_study
 from core.lab.words import area_ratio, spread_sentence, start_headline
 from pages.components.picture import picture
-from pages.parts import confusion_card, evidence, lesson, shelf
+from pages.parts import confusion_card, evidence, lesson, shelf, sparse_card
 
 
 def model_of_page() -> str:
@@ -170,6 +170,8 @@ def ways(split: Split) -> None:
     with left.container(border=True, height="stretch"):
         confusion_card.show()
     with right.container(border=True, height="stretch"):
+        sparse_card.show()
+    with st.container(border=True):
         st.markdown("**Where to start**")
         st.markdown(
             "*Teacher*: open the lesson below, project this page, ask the question before you touch the handle.\n\n"
@@ -224,6 +226,9 @@ GLOSSARY = {
     "σ₁, spectrum": "The largest singular value of the error rates: how much errors share one direction. Its vectors say which classes lose and "
     "which they are taken for.",
     "CAR": "Confusion-aware spectral regularizer: adds σ₁ of the running confusion matrix to cross-entropy.",
+    "sparse code, λ": "A picture written as a sum of few atoms. λ is what an atom costs: the larger, the more is thrown away.",
+    "TA-CSC": "Training-adaptive convolutional sparse coding: layers that code instead of filter, each with a λ that training turns.",
+    "BN": "Batch normalisation. Refreshing its statistics on new images is the oldest adaptation without labels, and hard to beat.",
     "gap": "Mean distance of single images from the target. Marking everything gives a gap of exactly α: look at the area too.",
     "oracle": "The best threshold for each image, which only the truth knows.",
     "phantom": "A drawn picture with an exactly known lesion.",
