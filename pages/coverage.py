@@ -18,10 +18,11 @@ from core.conformal.words import percent
 from core.lab.domains import words_of
 from core.lab.pool import numbers_of
 from core.lab.promise import Promise, promise
+from core.lab.shift_ears import hear
 from core.lab.study import Split
 from core.lab.take_away import probability
 from core.lab.words import Numbers, coverage_headline
-from pages.parts import choices, evidence, lesson, questions, shelf, stage, take_home, uploads
+from pages.parts import choices, coverage_shift, evidence, lesson, questions, shelf, stage, take_home, uploads
 
 
 def metrics(p: Numbers, cells: list[DeltaGenerator]) -> None:
@@ -84,6 +85,7 @@ def evidence_of_study(model: str, split: Split, chosen: str, shown: Promise | No
     evidence.table(split)
     evidence.trade_and_spread(model, split)
     questions.show(split, chosen, shown)
+    coverage_shift.show(split)
 
 
 def main() -> None:
@@ -136,6 +138,7 @@ def main() -> None:
             calibrate_groups,
             calibrate_with_confidence,
             nested_thresholds,
+            hear,
         ]
     )
 
@@ -147,6 +150,7 @@ def below(
     left, right = st.columns([3, 2], gap="medium")
     with left:
         promised(shown)
+        coverage_shift.beside(shown, [*own.values()], chosen, split)
     with right:
         st.markdown(f"**Thresholds of** {shelf.plain(shown.name)}")
         st.dataframe(evidence.thresholds_in_words(shown.tau, shown.tau_hat), hide_index=True, width="stretch")
@@ -195,6 +199,11 @@ FORMULAS = [
     (
         "Thresholds of all α that nest:",
         r"\tau''_i(\alpha)=\min_{\alpha'\ge\alpha}\tau'_i(\alpha')",
+    ),
+    (
+        "Shift score of n images: w̄ is the mean of what a sparse layer wants on them (pull on λ, log error R; of the picture and of its grain), "
+        "μ and Σ mean and covariance of that on clean images, F how many numbers that are.",
+        r"\frac{n}{F}\,(\bar w-\mu)^{\top}\Sigma^{-1}(\bar w-\mu),\qquad w\ni 1-\frac{\partial\log R}{\partial\log(\lambda+\varepsilon)},\ \log R",
     ),
 ]
 
