@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from core.data.corruptions import corrupt_many
 from core.nets.build import binary_score, initialise
 from core.nets.state import load_state, save_state
 from core.nets.train import augment
+from core.nets.weights import load_tensors, save_tensors
 from core.settings.tacsc import TacscSettings
 from core.tacsc.layer import CSCConv2d, sparse_layers
 from core.tacsc.objective import collect_sizes, l1_term
@@ -41,6 +42,8 @@ class UnetSchedule:
     Attributes:
         epochs: Passes over the images.
         batch: Images in a step.
+        augmentation: `"turns"` (mirrored and turned by quarters), or `"full"`, the base networks' turns, zooms and colours, which wants many
+            more epochs.
         learning_rate: Of AdamW at the first step; a cosine takes it to 0.
         threshold_rate: Of ρ.
         weight_decay: Of everything but ρ.
@@ -49,7 +52,8 @@ class UnetSchedule:
     """
 
     epochs: int = 30
-    batch: int = 8
+    batch: int = 4
+    augmentation: str = "turns"
     learning_rate: float = 2e-3
     threshold_rate: float = 1e-2
     weight_decay: float = 1e-2
@@ -88,6 +92,20 @@ def to_input(images: np.ndarray) -> torch.Tensor:
     return x.contiguous(memory_format=torch.channels_last)
 
 
+def turned(
+    images: torch.Tensor, masks: torch.Tensor, rng: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each image `(N, C, S, S)` and its mask `(N, S, S)` in one of the eight positions of a square, drawn from `rng`."""
+    outs = []
+    for x, y, way in zip(
+        images, masks, torch.randint(8, (len(images),), generator=rng).tolist(), strict=True
+    ):
+        both = torch.rot90(torch.cat([x, y[None].to(x)]), way % 4, (1, 2))
+        outs.append(both.flip(2) if way >= 4 else both)
+    stacked = torch.stack(outs)
+    return stacked[:, :-1].contiguous(), stacked[:, -1] > 0.5
+
+
 def fit_unet(
     net: nn.Module,
     images: torch.Tensor,
@@ -113,11 +131,14 @@ def fit_unet(
         l1_weight: γ of the sparsity term.
 
     Returns:
-        The history: `layers`, `steps`, `threshold` and `loss` by epoch; None where the minutes ended first. The network is then in eval mode.
+        The history: `layers`, `steps`, `threshold` at each of these and at the end, and `loss` by epoch; None where the minutes ended
+        first. The network is then in eval mode.
 
     Raises:
-        ValueError: Fewer images than a batch takes.
+        ValueError: Fewer images than a batch takes, or an augmentation that is not known.
     """
+    if schedule.augmentation not in ("turns", "full"):
+        raise ValueError(f"The augmentation is turns or full, not {schedule.augmentation!r}.")
     if len(images) < schedule.batch:
         raise ValueError(f"{len(images)} images do not fill one batch of {schedule.batch}.")
     began = time.monotonic()
@@ -152,7 +173,8 @@ def fit_unet(
                 history["steps"].append(step)
                 history["threshold"].append([layer.threshold.item() for layer in layers.values()])
             pick = order[b * schedule.batch : (b + 1) * schedule.batch]
-            x, y = augment(images[pick].contiguous(), masks[pick], rng)
+            x, y = images[pick].contiguous(), masks[pick]
+            x, y = augment(x, y, rng) if schedule.augmentation == "full" else turned(x, y, rng)
             optimiser.zero_grad(set_to_none=True)
             with (
                 torch.autocast(device.type, torch.bfloat16, enabled=schedule.bfloat16),
@@ -169,6 +191,9 @@ def fit_unet(
         if on_step is not None:
             lam = [layer.threshold.item() for layer in layers.values()]
             on_step(epoch + 1, schedule.epochs, {"loss": history["loss"][-1], "threshold": lam})
+    if layers:
+        history["steps"].append(total)
+        history["threshold"].append([layer.threshold.item() for layer in layers.values()])
     net.eval()
     return history
 
@@ -191,6 +216,46 @@ def mean_dice(score: torch.Tensor, masks: torch.Tensor) -> float:
     return float((2 * both[has] / size[has].clamp(min=1)).mean()) if bool(has.any()) else float("nan")
 
 
-def damaged(images: np.ndarray, name: str, severity: int, seed: int) -> torch.Tensor:
-    """Images `(N, S, S, 3)` uint8 under a corruption, ready for the network; `"clean"` damages nothing."""
-    return to_input(images if name == "clean" else corrupt_many(images, name, severity, seed))
+def damaged(
+    images: np.ndarray, name: str, severity: int, seed: int, places: Iterable[int] | None = None
+) -> torch.Tensor:
+    """Images `(N, S, S, 3)` uint8 under a corruption, ready for the network; `"clean"` damages nothing. `places` as in `corrupt_many`."""
+    return to_input(images if name == "clean" else corrupt_many(images, name, severity, seed, places))
+
+
+def save_unet(
+    path: Path,
+    net: nn.Module,
+    sparse: TacscSettings | None,
+    facts: Mapping[str, Any],
+    stages: tuple[int, ...] = STAGES,
+) -> None:
+    """Write a U-Net of two classes with what rebuilds it, atomically. Kernels become float16.
+
+    Args:
+        path: Target, `.safetensors`.
+        net: From `build_unet`.
+        sparse: Settings of its first layer, None for the plain one.
+        facts: More JSON-able facts for the header.
+        stages: Its channels.
+    """
+    rebuild = {"sparse": None if sparse is None else asdict(sparse), "stages": list(stages)}
+    save_tensors(path, {k: v for k, v in net.state_dict().items() if v.numel()}, {**facts, **rebuild})
+
+
+def read_unet(path: Path) -> tuple[nn.Module, dict[str, Any]]:
+    """Rebuild a U-Net, frozen and in eval mode, on the CPU.
+
+    Returns:
+        The network and the facts of its file.
+
+    Raises:
+        FileNotFoundError, ValueError: As in `core.nets.weights.load_tensors`.
+    """
+    tensors, facts = load_tensors(path)
+    raw: Any = facts.get("sparse")
+    stages: Any = facts.get("stages", STAGES)
+    sparse = None if raw is None else TacscSettings(**raw)
+    net = build_unet(sparse, torch.Generator().manual_seed(0), tuple(stages))
+    net.load_state_dict(tensors)
+    return net.to(memory_format=torch.channels_last).requires_grad_(False).eval(), facts
