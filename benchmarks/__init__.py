@@ -20,5 +20,8 @@ BENCHMARKS: dict[str, str] = {
     "loss_speed": "benchmarks.loss_speed",
     "car": "benchmarks.car",
     "car_speed": "benchmarks.car_speed",
+    "tacsc": "benchmarks.tacsc",
+    "tacsc_speed": "benchmarks.tacsc_speed",
+    "shift": "benchmarks.shift",
 }
 """Name on the command line -> module."""

@@ -7,8 +7,9 @@ This is true FISTA: the gradient is taken at the extrapolated point (SDNet's cod
 Plain autograd would keep every residual, every argument of the shrinkage and their signs. `encode` keeps the image, the
 free weight and the K codes: where a code is not zero says where the shrinkage let a gradient through; residuals and unit
 atoms are computed again. Where the image is a normalisation of a tensor that is kept anyway (`Source`), the image is
-computed again and the residuals are kept instead: the same bytes, one convolution less. The step size is a constant for
-the gradient. Second derivatives are not offered. `encode_plainly` is the same thing for autograd: the oracle in tests.
+computed again and the residuals are kept instead: the same bytes, one convolution less. Residuals are kept, too, where
+the image is small beside its codes, or where `keep` says so. The step size is a constant for the gradient. Second derivatives
+are not offered. `encode_plainly` is the same thing for autograd: the oracle in tests.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
 from core.tacsc.geometry import Geometry
+
+SMALL = 5
+"""Residuals are kept where the codes are at least so many times as large as the image."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,7 @@ class _Encode(torch.autograd.Function):
         iterations: int,
         non_negative: bool,
         mean_size: bool,
+        keep: bool,
         kept: torch.Tensor | None,
         again: Callable[[torch.Tensor], torch.Tensor] | None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -131,6 +136,7 @@ class _Encode(torch.autograd.Function):
         scaled, atoms = (atoms * step).to(x.dtype), atoms.to(x.dtype)  # s Dᵀ in one convolution
         t = _shrink_fast(where.analysis(x, scaled), tau, non_negative)
         codes, residuals = [t], []
+        keep = keep or again is not None or SMALL * x.numel() <= t.numel()
         for m in momenta(iterations):
             y = torch.lerp(codes[-2], t, 1 + m) if m else t
             image = where.synthesis(y, atoms)
@@ -138,7 +144,7 @@ class _Encode(torch.autograd.Function):
             u = where.analysis(residual, scaled).add_(y)
             t = _shrink_fast(u, tau, non_negative)
             codes.append(t)
-            if again is not None:
+            if keep:
                 residuals.append(residual)
         ctx.save_for_backward(x if again is None else kept, weight, threshold, step, *codes, *residuals)
         ctx.where, ctx.iterations, ctx.non_negative, ctx.again = where, iterations, non_negative, again
@@ -163,16 +169,16 @@ class _Encode(torch.autograd.Function):
         sign = codes[-1].sign() if of_size is not None or wants_threshold else None
         if gradient is None:
             gradient = torch.zeros_like(codes[-1])
-        if of_size is not None and sign is not None:
-            each = of_size / max(sign.numel(), 1)
-            on_cpu = sign.device.type == "cpu"
-            gradient = torch.add(gradient, sign, alpha=each.item()) if on_cpu else gradient + sign * each
+        each = None if of_size is None else of_size / max(codes[-1].numel(), 1)
         to_x: torch.Tensor | None = None
         to_atoms = torch.zeros_like(weight)
         to_tau = torch.zeros_like(threshold)
         to_code, to_before = gradient, None  # gradients of T_k and of T_{k-1}
         for k in range(len(codes) - 1, -1, -1):
             u = _pass(to_code, codes[k], positive)
+            if each is not None and sign is not None:  # the sign is 0 where nothing passes
+                u = u.add_(sign, alpha=each.item()) if u.device.type == "cpu" else u.addcmul_(sign, each)
+                each = None
             if wants_threshold:
                 to_tau -= _inner(u, sign if sign is not None else codes[k].sign())
                 sign = None
@@ -188,11 +194,11 @@ class _Encode(torch.autograd.Function):
             y = torch.lerp(codes[k - 2], codes[k - 1], 1 + m) if m else codes[k - 1]
             to_residual = where.synthesis(u, scaled)
             if wants_weight:
-                if again is None:
+                if residuals:
+                    residual = residuals[k - 1]
+                else:
                     residual = where.synthesis(y, kernel)
                     residual = torch.sub(image, residual, out=residual)
-                else:
-                    residual = residuals[k - 1]
                 to_atoms += where.weight_gradient(residual, u, kernel).to(weight.dtype) * step
                 to_atoms -= where.weight_gradient(to_residual, y, kernel)
             to_y = u.sub_(where.analysis(to_residual, kernel))
@@ -206,7 +212,7 @@ class _Encode(torch.autograd.Function):
             norm = weight.flatten(1).norm(dim=1).clamp(min=1e-12)[:, None, None, None]
             along = (to_atoms * atoms).flatten(1).sum(1)[:, None, None, None]
             to_weight = (to_atoms - atoms * along) / norm
-        return to_x, to_weight, to_tau * step if wants_threshold else None, *([None] * 7)
+        return to_x, to_weight, to_tau * step if wants_threshold else None, *([None] * 8)
 
 
 def encode(
@@ -219,6 +225,7 @@ def encode(
     non_negative: bool = False,
     mean_size: bool = False,
     source: Source | None = None,
+    keep: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Codes of an image after K steps of FISTA, differentiable once in x, weight and threshold.
 
@@ -232,6 +239,7 @@ def encode(
         non_negative: Positive codes only.
         mean_size: Whether the mean absolute code is wanted as well.
         source: Where x comes from, if it is cheap to compute again. Changes what is kept, never a value.
+        keep: Keep the residuals for the way back instead of computing them again: more bytes, less time, the same values.
 
     Returns:
         The codes `(N, O, H', W')`, and their mean absolute value without dimensions (float32 or better) or None.
@@ -242,4 +250,5 @@ def encode(
     if iterations < 1:
         raise ValueError(f"A sparse coding layer takes at least one step of FISTA, not {iterations}.")
     kept, again = (source.tensor.detach(), source.again) if source is not None else (None, None)
-    return _Encode.apply(x, weight, threshold, step, where, iterations, non_negative, mean_size, kept, again)
+    how = (where, iterations, non_negative, mean_size, keep, kept, again)
+    return _Encode.apply(x, weight, threshold, step, *how)

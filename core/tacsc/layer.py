@@ -53,6 +53,7 @@ class CSCConv2d(nn.Module):
         rho: ρ, a parameter without dimensions.
         lipschitz: Estimate of L, a buffer.
         eigencode: Vector of the power iteration, a buffer; empty until the first image.
+        keep: Whether residuals are kept for the way back, as in `function.encode`.
         sizes: Where each call leaves the mean absolute code, for `objective.collect_sizes`; None leaves nothing.
     """
 
@@ -79,6 +80,7 @@ class CSCConv2d(nn.Module):
         self.rho = nn.Parameter(
             torch.tensor(inverse_softplus(self.settings.threshold)), requires_grad=self.settings.learn
         )
+        self.keep = False
         self.sizes: list[torch.Tensor] | None = None
         self.register_buffer("lipschitz", torch.zeros(()))
         self.register_buffer("eigencode", torch.zeros(0))
@@ -176,6 +178,7 @@ class CSCConv2d(nn.Module):
             s.non_negative,
             self.sizes is not None,
             source,
+            self.keep,
         )
         if self.sizes is not None and size is not None:
             self.sizes.append(size)

@@ -101,6 +101,28 @@ def test_a_source_changes_what_is_kept_and_no_value():
             torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize(("stride", "atoms"), [(1, 4), (2, 4), (1, 24)])
+@pytest.mark.parametrize("k", [2, 4])
+def test_kept_residuals_change_no_value_and_cost_bytes_where_the_image_is_not_small(k, stride, atoms):
+    x, weight, where = made(8, s=stride, atoms=atoms)
+    step = torch.tensor(0.2, dtype=D)
+    found, counts = [], []
+    for keep in (False, True):
+        one, w = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        lam = torch.tensor(0.2, dtype=D, requires_grad=True)
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t, kept=kept: (kept.append(t), t)[1], lambda t: t
+        ):
+            codes, size = encode(one, w, lam, step, where, k, False, True, keep=keep)
+        counts.append(sum(t.shape == x.shape for t in kept))
+        found.append((codes, *torch.autograd.grad(codes.square().sum() + size, (one, w, lam))))
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)
+    small = atoms == 24  # twelve times as many codes as values in the image: residuals are kept anyway
+    assert counts == [1 + (k - 1) * small, k]
+
+
 def test_little_is_kept_for_the_backward_pass():
     x, weight, where = made(12, atoms=8)
     x.requires_grad_(), weight.requires_grad_()

@@ -71,7 +71,7 @@ def test_the_whole_network_has_the_gradients_of_plain_autograd(monkeypatch):
     x = smooth(4, 16).double()
     net(x).square().sum().backward()
 
-    def plain(x, w, lam, step, where, k, positive, size, source):
+    def plain(x, w, lam, step, where, k, positive, *_):
         return encode_plainly(x, w, lam, step, where, k, positive), None
 
     monkeypatch.setattr(module, "encode", plain)
