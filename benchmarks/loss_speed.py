@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.kept import kept_bytes
 from core.margin.losses import LOSSES, Loss, loss_of
 from core.settings import MarginSettings
 
@@ -41,23 +42,10 @@ def inputs(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return logits, labels
 
 
-def kept_bytes(loss: Loss, logits: torch.Tensor, labels: torch.Tensor) -> int:
+def kept_beside(loss: Loss, logits: torch.Tensor, labels: torch.Tensor) -> int:
     """Bytes that autograd keeps for the backward pass beside the logits and the labels."""
     x = logits.clone().requires_grad_()
-    own = {x.untyped_storage().data_ptr(), labels.untyped_storage().data_ptr()}
-    seen: dict[int, int] = {}
-    alive: list[torch.Tensor] = []  # a storage that is freed could lend its address to another
-
-    def keep(t: torch.Tensor) -> torch.Tensor:
-        storage = t.untyped_storage()
-        alive.append(t)
-        if storage.data_ptr() not in own:
-            seen[storage.data_ptr()] = storage.nbytes()
-        return t
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
-        loss(x, labels)
-    return sum(seen.values())
+    return kept_bytes(lambda: loss(x, labels), [x, labels])
 
 
 def once(loss: Loss, logits: torch.Tensor, labels: torch.Tensor) -> float:
@@ -82,7 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         for _ in range(turns):
             for name, loss in losses.items():
                 taken[name].append(once(loss, logits, labels))
-        kept = {name: kept_bytes(loss, logits, labels) for name, loss in losses.items()}
+        kept = {name: kept_beside(loss, logits, labels) for name, loss in losses.items()}
     finally:
         torch.set_num_threads(threads)
     base = statistics.median(taken["CE"])

@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from benchmarks.car_speed import in_turns
+from benchmarks.kept import kept_bytes
 from benchmarks.tacsc_plain import AutogradLayer, SDNetLayer, replaced
 from core.settings.tacsc import TacscSettings
 from core.tacsc.layer import CSCConv2d
@@ -112,29 +113,6 @@ def trained(name: str, width: int, settings: TacscSettings, seed: int) -> Traine
             layer.update_step()
 
     return Trained(net, loss, before, torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=5e-4))
-
-
-def kept_bytes(work: Callable[[], object], left_out: list[torch.Tensor]) -> int:
-    """Bytes of the storages that autograd keeps for the backward pass of some work, each counted once.
-
-    Args:
-        work: Builds a graph, and returns what holds it.
-        left_out: Tensors whose storages do not count, such as parameters.
-    """
-    own = {t.untyped_storage().data_ptr() for t in left_out}
-    seen: dict[int, int] = {}
-    alive: list[torch.Tensor] = []  # a storage that is freed could lend its address to another
-
-    def keep(t: torch.Tensor) -> torch.Tensor:
-        storage = t.untyped_storage()
-        alive.append(t)
-        if storage.data_ptr() not in own:
-            seen[storage.data_ptr()] = storage.nbytes()
-        return t
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
-        work()
-    return sum(seen.values())
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

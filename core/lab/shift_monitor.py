@@ -118,7 +118,7 @@ class Monitor:
             raise ValueError("A shift score takes at least one image.")
         here, usual = heard.double().mean(0), self.known.mean
         away = (here - usual) / self.held.std(0).clamp(min=1e-6)
-        said = (tuple(float(x) for x in values) for values in (here, usual, away))
+        heard_mean, usual_mean, apart = (tuple(float(x) for x in values) for values in (here, usual, away))
         n = len(heard)
         found = [
             r["warned"]
@@ -126,7 +126,7 @@ class Monitor:
             if r["corruption"] == "clean" and r["images"] == min(n, MOST)
         ]
         alarms = float(found[0]) if found else 1 - quantile_of(n)
-        return Shift(self.judged(heard), self.limit(n), n, *said, alarms)
+        return Shift(self.judged(heard), self.limit(n), n, heard_mean, usual_mean, apart, alarms)
 
     def score(self, images: Sequence[np.ndarray]) -> Shift:
         """Hear and judge images `(H, W, 3)` uint8, taken together.

@@ -21,11 +21,11 @@ from core.data.corruptions import NOISES, SEVERITIES
 from core.lab.sparse_unet import read_unet
 from core.nets.weights import ASSETS
 
-SETS = ("phantom", "polyp")
+SETS: tuple[str, ...] = ("phantom", "polyp")
 KINDS = ("plain", "tacsc")
 """The first layer: a convolution, or sparse coding with a trained λ."""
 
-CORRUPTED = (*NOISES, "gaussian_blur", "brightness", "contrast", "jpeg")
+CORRUPTED: tuple[str, ...] = (*NOISES, "gaussian_blur", "brightness", "contrast", "jpeg")
 """Corruptions of the study; none of them moves a pixel, so the clean mask still fits."""
 
 COMMAND = "python -m core.lab.sparse_medical --data DIR --work DIR"
@@ -95,7 +95,7 @@ def read_record(folder: Path = ASSETS) -> dict[str, Any]:
 def _record_at(path: Path, _: int) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        _ = found["networks"], found["cells"]
+        found["networks"], found["cells"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ValueError(f"{path.name} is no record of the segmentation study ({error}).") from error
     return found

@@ -101,7 +101,7 @@ def train_network(
         raise ValueError(f"The set {data!r} has padded images; this U-Net takes square ones only.")
     settings = TacscSettings() if kind == "tacsc" else None
     net = build_unet(settings, torch.Generator().manual_seed(SEED))
-    net = net.to(best_device()).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    net = net.to(best_device()).to(memory_format=torch.channels_last)
 
     def report(done: int, total: int, facts: Mapping[str, Any]) -> None:
         lam = " ".join(f"{v:.4f}" for v in facts["threshold"])

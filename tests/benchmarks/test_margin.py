@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.loss_speed import inputs, kept_bytes
+from benchmarks.loss_speed import inputs, kept_beside
 from benchmarks.margin import correlations, verdict
 from benchmarks.margin_retrain import order
 
@@ -58,16 +58,16 @@ def test_order_is_from_low_to_high():
 def test_kept_memory_counts_each_storage_once_and_not_the_logits():
     logits, labels = inputs(0)
     one = logits.numel() * 4
-    assert kept_bytes(lambda x, y: (x * 2).exp().sum(), logits, labels) == one  # exp keeps its result
-    assert kept_bytes(lambda x, y: (x * x).sum(), logits, labels) == 0
-    assert kept_bytes(lambda x, y: (lambda e: (e * e).sum())(x.exp()), logits, labels) == one
+    assert kept_beside(lambda x, y: (x * 2).exp().sum(), logits, labels) == one  # exp keeps its result
+    assert kept_beside(lambda x, y: (x * x).sum(), logits, labels) == 0
+    assert kept_beside(lambda x, y: (lambda e: (e * e).sum())(x.exp()), logits, labels) == one
 
 
 def test_the_margin_keeps_at_most_two_tensors_more_than_ce():
     from core.margin.losses import cross_entropy, margin_loss
 
     logits, labels = inputs(0)
-    extra = kept_bytes(lambda x, y: margin_loss(x, y, 5.0), logits, labels) - kept_bytes(
+    extra = kept_beside(lambda x, y: margin_loss(x, y, 5.0), logits, labels) - kept_beside(
         cross_entropy, logits, labels
     )
     assert 0 < extra <= 2 * logits.numel() * 4

@@ -11,8 +11,9 @@ import torch
 
 from benchmarks import BENCHMARKS, tacsc, tacsc_speed
 from benchmarks.__main__ import main
+from benchmarks.kept import kept_bytes
 from benchmarks.tacsc_plain import AutogradLayer, SDNetLayer, replaced
-from benchmarks.tacsc_speed import NETS, kept_bytes, ratios, rows_of, trained
+from benchmarks.tacsc_speed import NETS, ratios, rows_of, trained
 from core.lab.sparse_record import save_record
 from core.lab.sparse_shelf import folder_of
 from core.settings.tacsc import TacscSettings
