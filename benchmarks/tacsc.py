@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.table import show
 from core.data.corruptions import CORRUPTIONS
 from core.lab.sparse_ablation import ablation, by_iterations, by_samples
-from core.lab.sparse_names import ADAPT_TITLES, SAMPLES, TITLES, title_of
+from core.lab.sparse_names import ADAPT_TITLES, SAMPLES, TITLES, beside, epochs_of, title_of
 from core.lab.sparse_record import SparseRecord
 from core.lab.sparse_shelf import COMMAND, accuracy_of, planned, records, table
 from core.nets.weights import ASSETS
@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "adaptation": [row for what in ("noises", NOISE) for row in adaptation_rows(recorded, what)],
         "iterations": list(by_iterations(recorded)),
         "samples": sample_rows(recorded),
+        "training": training_rows(recorded),
         **gains(recorded),
         "missing": missing(recorded),
     }
@@ -55,17 +56,20 @@ def like(record: SparseRecord, model: str, iterations: int = 2) -> bool:
     return record.model == model and (model == "resnet" or record.settings.iterations == iterations)
 
 
-def one(recorded: Mapping[str, SparseRecord], model: str, width: int | None = None) -> SparseRecord | None:
-    """The first recorded run of a model with K = 2, of this width where one is given; None where there is none."""
-    found = (r for r in recorded.values() if like(r, model) and width in (None, r.width))
-    return next(found, None)
+def pair(recorded: Mapping[str, SparseRecord], model: str) -> tuple[SparseRecord | None, SparseRecord | None]:
+    """A run of a model with K = 2 and the ResNet that was trained alike: of several such pairs the one that was trained longest.
+
+    Where no ResNet was trained alike, the longest run alone; where there is no run, two times None.
+    """
+    found = [(r, beside(recorded.values(), r)) for r in recorded.values() if like(r, model)]
+    return max(found, key=lambda p: (p[1] is not None, epochs_of(p[0])), default=(None, None))
 
 
 def clean_rows(recorded: Mapping[str, SparseRecord]) -> list[dict[str, Any]]:
     """Accuracy on clean test images of every run, and how far it stands from the ResNet of its width, in points."""
     rows = []
     for record in recorded.values():
-        value, plain = accuracy_of(record, "clean"), one(recorded, "resnet", record.width)
+        value, plain = accuracy_of(record, "clean"), beside(recorded.values(), record)
         base = math.nan if plain is None else accuracy_of(plain, "clean")
         rows.append(
             {
@@ -73,6 +77,7 @@ def clean_rows(recorded: Mapping[str, SparseRecord]) -> list[dict[str, Any]]:
                 "accuracy": value,
                 "points_to_resnet": 100 * (value - base),
                 "width": record.width,
+                "epochs": epochs_of(record),
                 "seed": record.seed,
             }
         )
@@ -110,21 +115,41 @@ def sample_rows(recorded: Mapping[str, SparseRecord]) -> list[dict[str, Any]]:
 
 
 def gains(recorded: Mapping[str, SparseRecord]) -> dict[str, float]:
-    """Points under Gaussian noise against the ResNet of the same width, NaN where a run is missing."""
-
-    def value(record: SparseRecord | None, adapt: str) -> float:
-        return math.nan if record is None else 100 * accuracy_of(record, NOISE, adapt, SAMPLES)
-
+    """Points under Gaussian noise against the ResNet that was trained alike, NaN where a run is missing. The longest pair counts."""
     found: dict[str, float] = {}
     for model, middle in (("tacsc", ""), ("tacsc_all", "_all"), ("fixed", "_fixed")):
-        sparse = one(recorded, model)
-        plain = None if sparse is None else one(recorded, "resnet", sparse.width)
-        both = value(sparse, "both")
-        found[f"gaussian_gain{middle}_points"] = both - value(plain, "none")
-        found[f"gaussian_gain{middle}_over_bn_points"] = both - value(plain, "bn")
-        found[f"gaussian_lambda{middle}_points"] = both - value(sparse, "bn")
-    plain = one(recorded, "resnet")
-    return found | {"gaussian_bn_points": value(plain, "bn") - value(plain, "none")}
+        sparse, plain = pair(recorded, model)
+        both = under_noise(sparse, "both")
+        found[f"gaussian_gain{middle}_points"] = both - under_noise(plain, "none")
+        found[f"gaussian_gain{middle}_over_bn_points"] = both - under_noise(plain, "bn")
+        found[f"gaussian_lambda{middle}_points"] = both - under_noise(sparse, "bn")
+        if sparse is not None:
+            found[f"gaussian_gain{middle}_epochs"] = epochs_of(sparse)
+    plain = pair(recorded, "tacsc")[1] or pair(recorded, "resnet")[0]
+    return found | {"gaussian_bn_points": under_noise(plain, "bn") - under_noise(plain, "none")}
+
+
+def under_noise(record: SparseRecord | None, adapt: str) -> float:
+    """Accuracy under Gaussian noise in per cent, mean over severities; NaN without a record."""
+    return math.nan if record is None else 100 * accuracy_of(record, NOISE, adapt, SAMPLES)
+
+
+def training_rows(recorded: Mapping[str, SparseRecord]) -> list[dict[str, Any]]:
+    """What longer training does to the gain: TA-CSC-18 with K = 2 beside the ResNet trained alike, one row a pair, in per cent and points."""
+    rows = []
+    for record in recorded.values():
+        plain = beside(recorded.values(), record)
+        if record.model == "tacsc" and like(record, "tacsc") and plain is not None:
+            rows.append(
+                {
+                    "epochs": epochs_of(record), "seed": record.seed, "resnet_clean": 100 * accuracy_of(plain, "clean"),
+                    "resnet_none": under_noise(plain, "none"), "resnet_bn": under_noise(plain, "bn"),
+                    "tacsc_clean": 100 * accuracy_of(record, "clean"), "tacsc_both": under_noise(record, "both"),
+                    "gain": under_noise(record, "both") - under_noise(plain, "none"),
+                    "gain_over_bn": under_noise(record, "both") - under_noise(plain, "bn"),
+                }
+            )  # fmt: skip
+    return sorted(rows, key=lambda r: r["epochs"])
 
 
 def missing(recorded: Mapping[str, SparseRecord]) -> list[str]:
@@ -153,8 +178,12 @@ def show_result(result: dict[str, Any]) -> None:
     ):
         print(f"\nUnder {words}: {', '.join(ADAPT_TITLES.values())} after {SAMPLES} unlabelled images\n")
         show([percent(r) for r in result["adaptation"] if r["corruption"] == what], ["corruption"])
-    print("\nK of TA-CSC-18, under the four noises\n")
-    show([percent(r) for r in result["iterations"]])
+    if len(result["training"]) > 1:
+        print("\nLonger training: TA-CSC-18 and the ResNet trained alike, under Gaussian noise\n")
+        show(result["training"])
+    if result["iterations"]:
+        print("\nK of TA-CSC-18, under the four noises\n")
+        show([percent(r) for r in result["iterations"]])
     print("\nUnlabelled images, under the four noises\n")
     show([percent(r) for r in result["samples"]])
     if result["missing"]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.lab import sparse_shelf
+from core.lab.sparse_names import beside, epochs_of
 from core.lab.sparse_record import SparseRecord
 from core.lab.sparse_view import title_of
 from core.tacsc.adapt import adapt
@@ -40,6 +41,12 @@ def records_of() -> tuple[Mapping[str, SparseRecord], str]:
         return sparse_shelf.records(), ""
     except (FileNotFoundError, ValueError) as problem:
         return {}, str(problem)
+
+
+def resnet_of(records: Mapping[str, SparseRecord], key: str) -> SparseRecord | None:
+    """The ResNet that was trained as the chosen network was, if its figures are recorded."""
+    found = beside(records.values(), records[key]) if key in records else None
+    return found if found is not None and found.cells else None
 
 
 def network_chooser(records: Mapping[str, SparseRecord]) -> str:
@@ -77,7 +84,8 @@ def assumed(scene: Scene) -> None:
     )
     if scene.record is not None:
         st.caption(
-            f"{title_of(scene.record)} of width {scene.record.width}, trained on {scene.record.images:,} images of CIFAR-10, one seed. The images "
+            f"{title_of(scene.record)} of width {scene.record.width}, trained on {scene.record.images:,} images of CIFAR-10 for "
+            f"{epochs_of(scene.record)} epochs, one seed. The images "
             "that adaptation saw are not scored."
         )
 
@@ -95,7 +103,7 @@ def main() -> None:
     scene = Scene(
         key,
         records.get(key),
-        next((r for r in records.values() if r.model == "resnet" and r.cells), None),
+        resnet_of(records, key),
         problem or f"The network {key} is not recorded.",
         mine,
         seed,

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from core.lab.cli_files import given_answers, given_files
+
 
 def add_reliability(commands: Any) -> None:
     """Register `reliability`."""
@@ -123,35 +125,13 @@ def _quoted(value: str) -> str:
 
 
 def _answers(args: argparse.Namespace) -> dict[str, str]:
-    answers = {}
-    for pair in args.answer:
-        key, mark, value = pair.partition("=")
-        if not mark:
-            raise ValueError(f"--answer {pair!r} needs the form QUESTION=CHOICE, such as nan=ignore.")
-        answers[key] = value
+    answers = given_answers(args.answer, "nan=ignore")
     if args.logits or args.probabilities:
         answers["scale"] = "logits" if args.logits else "probabilities"
     return answers
 
 
 def _files(path: Path | None) -> Iterator[tuple[str, bytes]]:
-    """(name, bytes) of a file, or of all files in a folder with their names in it; sizes are checked before anything is read."""
-    from core.images import BadImage
-    from core.images.limits import Budget
     from core.lab.margin_own_files import OWN_LIMITS
 
-    if path is None:
-        return
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {path.name}. Check its name and where it lies.")
-    single = path.is_file()
-    found = (
-        [path] if single else sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-    )
-    if not found:
-        raise BadImage(f"The folder {path.name} is empty. Put values and labels into it.")
-    budget = Budget(OWN_LIMITS)
-    for p in found:
-        budget.take_file(p.name, p.stat().st_size)
-    for p in found:
-        yield (p.name if single else p.relative_to(path).as_posix()), p.read_bytes()
+    return given_files(path, OWN_LIMITS, "is empty. Put values and labels into it.")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from core.lab.cli_files import given_answers
 from core.settings import OwnSettings, knobs
 
 
@@ -111,12 +112,7 @@ def _files(path: Path | None) -> Iterator[tuple[str, bytes]]:
 
 
 def _answers(args: argparse.Namespace) -> dict[str, str]:
-    answers = {}
-    for pair in args.answer:
-        key, mark, value = pair.partition("=")
-        if not mark:
-            raise ValueError(f"--answer {pair!r} needs the form QUESTION=CHOICE, such as size=resize.")
-        answers[key] = value
+    answers = given_answers(args.answer, "size=resize")
     if args.logits or args.probabilities:
         answers["scale"] = "logits" if args.logits else "probabilities"
     if args.foreground is not None:

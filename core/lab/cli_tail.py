@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from core.lab.cli_files import given_answers, given_files
 from core.lab.tail_queue import Job, is_done, read_plan, walk
 from core.lab.tail_shelf import SETS
 
@@ -207,34 +208,14 @@ def _flag(key: str, value: str, label: str) -> str:
 
 
 def _answers(args: argparse.Namespace) -> dict[str, str]:
-    answers = {}
-    for pair in args.answer:
-        key, mark, value = pair.partition("=")
-        if not mark:
-            raise ValueError(f'--answer {pair!r} needs the form QUESTION=CHOICE, such as nan="leave out".')
-        answers[key] = value
+    answers = given_answers(args.answer, 'nan="leave out"')
     if args.truth:
         answers["axis"] = args.truth
     return answers
 
 
 def _files(path: Path | None) -> Iterator[tuple[str, bytes]]:
-    """(name, bytes) of a file, or of the tables and arrays in a folder; sizes are checked before anything is read."""
-    from core.images.limits import Budget
     from core.lab.margin_own_files import OWN_LIMITS
     from core.lab.tail_own_files import ENDINGS
 
-    if path is None:
-        return
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {path.name}. Check its name and where it lies.")
-    found = [path]
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower().lstrip(".") in ENDINGS)
-        if not found:
-            raise ValueError(f"The folder {path.name} holds no {', '.join(ENDINGS)}.")
-    budget = Budget(OWN_LIMITS)
-    for p in found:
-        budget.take_file(p.name, p.stat().st_size)
-    for p in found:
-        yield p.name, p.read_bytes()
+    return given_files(path, OWN_LIMITS, f"holds no {', '.join(ENDINGS)}.", ENDINGS)

@@ -57,14 +57,14 @@ def by_samples(record: SparseRecord, corruption: str = "noises") -> tuple[dict[s
 def by_iterations(
     records: Mapping[str, SparseRecord], corruption: str = "noises", samples: int = SAMPLES
 ) -> tuple[dict[str, Any], ...]:
-    """What K does to TA-CSC-18, one row a recorded K.
+    """What K does to TA-CSC-18, one row a recorded K; of several runs with one K, the first.
 
     Rows hold `iterations`, `clean` (accuracy without adaptation), `threshold` (trained λ of the first layer), `adapted` (its mean
     over the cells), and accuracy under the corruption for `none`, `bn`, `lambda` and `both`; NaN where it was not measured.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for record in records.values():
-        if record.model != "tacsc":
+        if record.model != "tacsc" or any(r["iterations"] == record.settings.iterations for r in rows):
             continue
         cells = [
             c

@@ -6,7 +6,7 @@ images are the same for every number of samples, every way of adaptation and eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,6 +103,12 @@ def draw(test: Images, name: str, severity: int, plan: Plan, cache: Path | None 
     return Drawn(images[: plan.pool], images[plan.pool :], test.labels[order[plan.pool :]])
 
 
+def score(net: nn.Module, x: torch.Tensor, labels: np.ndarray, plan: Plan) -> float:
+    """Share of right answers of a network in eval mode, in the plan's precision."""
+    with _autocast(plan):
+        return accuracy(net, x, labels)
+
+
 def _autocast(plan: Plan) -> AbstractContextManager[Any]:
     return torch.autocast(best_device().type, torch.bfloat16, enabled=plan.bfloat16)
 
@@ -135,9 +141,7 @@ def evaluate_cell(
     def cell(
         kind: str, n: int, now: nn.Module, lam: tuple[float, ...], stopped: tuple[str, ...] = ()
     ) -> Cell:
-        with _autocast(plan):
-            right = accuracy(now, x, drawn.labels)
-        return Cell(name, severity, kind, n, len(x), right, lam, stopped)
+        return Cell(name, severity, kind, n, len(x), score(now, x, drawn.labels, plan), lam, stopped)
 
     cells = [cell("none", 0, net, start)]
     for n in samples:
@@ -162,6 +166,8 @@ def evaluate(
     settings: AdaptSettings | None = None,
     on_step: Report | None = None,
     cache: Path | None = None,
+    known: Iterable[Cell] = (),
+    keep: Callable[[tuple[Cell, ...]], None] | None = None,
 ) -> tuple[Cell, ...]:
     """Measure a network.
 
@@ -172,20 +178,27 @@ def evaluate(
         settings: Of adaptation.
         on_step: `(done, total, facts)` after each corruption and severity; facts hold name, severity and accuracies. It may raise to stop.
         cache: Folder for damaged images, shared by all networks.
+        known: Cells of an earlier call with the same plan and settings; their corruptions and severities are not measured again.
+        keep: Receives all cells so far after each corruption and severity, to save them.
 
     Returns:
         One cell for each corruption, severity, way of adaptation and number of samples.
     """
     plan, settings = plan or Plan(), settings or AdaptSettings()
     places = [("clean", 0)] + [(c, s) for c in plan.corruptions for s in plan.severities]
-    cells: list[Cell] = []
+    cells = list(known)
+    there = {(c.corruption, c.severity) for c in cells}
     for k, (name, severity) in enumerate(places):
+        if (name, severity) in there:
+            continue
         many = name == "clean" or name in NOISES
         samples = plan.samples if many else plan.samples[:1]
         new = evaluate_cell(
             net, draw(test, name, severity, plan, cache), name, severity, samples, settings, plan
         )
         cells += new
+        if keep is not None:
+            keep(tuple(cells))
         if on_step is not None:
             facts: dict[str, Any] = {"corruption": name, "severity": severity}
             facts |= {c.adapt: c.accuracy for c in new if c.samples in (0, plan.samples[0])}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from core.conformal.words import percent
-from core.lab.sparse_names import TITLES
+from core.lab.sparse_names import TITLES, epochs_of, title_of
 from core.lab.sparse_phrases import NOTHING, STILL, lam
 from core.lab.sparse_record import SparseRecord
 from core.lab.sparse_story import Plane, Story
@@ -106,13 +106,20 @@ def recorded_words(records: Mapping[str, SparseRecord]) -> str:
     """What was trained and how, for the evidence part."""
     one = next(iter(records.values()))
     kinds = listed(list(dict.fromkeys(TITLES[r.model] for r in records.values())))
+    epochs = " or ".join(f"{e}" for e in sorted({epochs_of(r) for r in records.values()}))
     clean = ", ".join(
-        f"{TITLES[r.model]}{'' if r.model == 'resnet' else f' (K = {r.settings.iterations})'} {percent(value)}"
+        f"{_bracketed(title_of(r))} {percent(value)}"
         for r in records.values()
         if math.isfinite(value := r.accuracy("clean", 0))
     )
     said = (
-        f"{kinds}, width {one.width} (a quarter of the published 64), trained for {one.schedule.get('epochs')} epochs on {one.images:,} images of "
+        f"{kinds}, width {one.width} (a quarter of the published 64), trained for {epochs} epochs on {one.images:,} images of "
         "CIFAR-10, one seed each."
     )
     return f"{said} Accuracy on clean test images: {clean}." if clean else said
+
+
+def _bracketed(title: str) -> str:
+    """What stands behind the first comma of a title, in brackets."""
+    name, comma, more = title.partition(", ")
+    return f"{name} ({more})" if comma else name

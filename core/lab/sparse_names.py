@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from core.lab.sparse_record import SparseRecord
@@ -31,13 +33,24 @@ def layer_words(name: str) -> str:
 
 
 def title_of(record: SparseRecord) -> str:
-    """A run on the screen: "TA-CSC-18, K = 4"; K is said where it is not 2."""
+    """A run on the screen: "TA-CSC-18, K = 4"; K is said where it is not 2, seed and epochs where the seed is not 0."""
     title = TITLES[record.model]
-    return (
-        title
-        if record.model == "resnet" or record.settings.iterations == 2
-        else f"{title}, K = {record.settings.iterations}"
-    )
+    if record.model != "resnet" and record.settings.iterations != 2:
+        title += f", K = {record.settings.iterations}"
+    return title + (f", seed {record.seed}, {epochs_of(record)} epochs" if record.seed else "")
+
+
+def epochs_of(record: SparseRecord) -> int:
+    """Passes over the training images."""
+    return int(record.schedule.get("epochs", 0))
+
+
+def beside(
+    records: Iterable[SparseRecord], record: SparseRecord, model: str = "resnet"
+) -> SparseRecord | None:
+    """The run of another model that was trained alike: the same width, seed and epochs. None where it is not recorded."""
+    mine = (record.width, record.seed, epochs_of(record))
+    return next((r for r in records if r.model == model and (r.width, r.seed, epochs_of(r)) == mine), None)
 
 
 def key_of(record: SparseRecord) -> str:

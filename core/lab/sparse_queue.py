@@ -8,6 +8,7 @@ is only measured.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import platform
@@ -21,10 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from core.data.corruptions import CORRUPTIONS
 from core.data.folders import DataAbsent
 from core.data.tar_images import read_set
 from core.lab.sparse_evaluate import Plan, evaluate
 from core.lab.sparse_record import (
+    Cell,
     SparseRecord,
     load_record,
     load_sparse_network,
@@ -110,13 +113,27 @@ def train_run(
 def measure_run(
     run: Run, test: Images, work: Path, plan: Plan | None = None, settings: AdaptSettings | None = None
 ) -> SparseRecord:
-    """Measure a trained run, as its file holds it, and write the figures into its record."""
+    """Measure a trained run, as its file holds it, and write the figures into its record.
+
+    What is measured is saved after each corruption and severity (`{key}.cells`), so a run that was stopped goes on; another plan or other
+    settings begin anew.
+    """
     plan, settings = plan or Plan(), settings or AdaptSettings()
     net = load_sparse_network(work / f"{run.key}.safetensors").to(memory_format=torch.channels_last)
-    cells = evaluate(net, test, plan, settings, report, work / "damaged")
-    record = load_record(work / f"{run.key}.json")
-    record = replace(record, cells=cells, adapt_settings=asdict(settings) | {"plan": asdict(plan)})
+    trained, part = load_record(work / f"{run.key}.json"), work / f"{run.key}.cells"
+    facts = asdict(settings) | {"plan": asdict(plan)}
+
+    def keep(cells: tuple[Cell, ...], path: Path = part) -> None:
+        save_record(path, replace(trained, cells=cells, adapt_settings=facts))
+
+    known = load_record(part) if part.exists() else None
+    same = known is not None and known.adapt_settings == json.loads(json.dumps(facts))
+    cells = evaluate(
+        net, test, plan, settings, report, work / "damaged", known.cells if known and same else (), keep
+    )
+    record = replace(trained, cells=cells, adapt_settings=facts)
     save_record(work / f"{run.key}.json", record)
+    part.unlink(missing_ok=True)
     return record
 
 
@@ -189,6 +206,21 @@ def parser() -> argparse.ArgumentParser:
         "--scored", type=int, default=Plan().scored, help="test images of a corruption that are scored"
     )
     root.add_argument("--scored-noise", type=int, default=Plan().scored_noise, help="the same under noise")
+    root.add_argument(
+        "--samples",
+        type=int,
+        nargs="+",
+        default=list(Plan().samples),
+        help="unlabelled images; the first everywhere, all under noise",
+    )
+    root.add_argument(
+        "--corruptions",
+        nargs="+",
+        choices=CORRUPTIONS,
+        default=list(CORRUPTIONS),
+        metavar="NAME",
+        help="corruptions to measure",
+    )
     root.add_argument("--no-measure", action="store_true", help="train only")
     root.add_argument("--no-bfloat16", action="store_true", help="train in float32")
     root.add_argument("--minutes", type=float, help="stop after so many minutes, at the end of an epoch")
@@ -201,7 +233,12 @@ def command(arguments: list[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     schedule = Schedule(epochs=given.epochs, images=given.images, bfloat16=not given.no_bfloat16)
-    plan = Plan(scored=given.scored, scored_noise=given.scored_noise)
+    plan = Plan(
+        tuple(given.corruptions),
+        samples=tuple(given.samples),
+        scored=given.scored,
+        scored_noise=given.scored_noise,
+    )
     words = f"python -m core.lab.sparse_train --epochs {given.epochs} --images {given.images} --width {given.width}"
     try:
         if given.nice and hasattr(os, "nice"):

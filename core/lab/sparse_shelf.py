@@ -19,6 +19,7 @@ from core.lab.sparse_cards import write_cards
 from core.lab.sparse_medical import load_unet
 from core.lab.sparse_queue import run_of
 from core.lab.sparse_record import SparseRecord, load_record, load_sparse_network
+from core.lab.sparse_sweep import FILE as SWEEP
 from core.lab.sparse_train import Run, write
 from core.nets.weights import ASSETS
 from core.settings.tacsc import ADAPTATIONS
@@ -198,5 +199,9 @@ def write_shelf(work: Path, out: Path = ASSETS) -> list[Path]:
             written.append(target)
     if not written:
         raise FileNotFoundError(f"No finished run in {work.name}. Train first: {COMMAND}")
+    if (work / SWEEP).exists():
+        text = (work / SWEEP).read_bytes()
+        write(folder_of(out) / SWEEP, lambda part: part.write_bytes(text))
+        written.append(folder_of(out) / SWEEP)
     shipped = [key for key in networks(out) if not key.startswith("unet")]
     return [*written, *write_cards(records(out), shipped, out, COMMAND)]

@@ -1,4 +1,4 @@
-"""What it brings and what it does not: the four-way ablation, images and K, λ as a shift detector, a conformal promise under shift.
+"""What it brings and what it does not: the ablation, the λ that labels would have chosen, images and K, shift detection, a promise under shift.
 
 Every gain stands beside BN alone and beside the ResNet's BN. It draws; records are read by `core.lab.sparse_view`, `shift_record` and
 `sparse_medical`. Only the open tab computes.
@@ -27,31 +27,39 @@ from core.lab.sparse_view import (
 )
 from core.lab.sparse_words import ablation_words, iteration_words, recorded_words
 from core.settings.tacsc import ADAPTATIONS
-from pages.parts import sparse_shift
+from pages.parts import sparse_oracle, sparse_shift
 from pages.parts.sparse_chart import FAMILIES, chart, narrow, words_of
 from pages.parts.sparse_first import Scene, now
 
-TABS = ("What adapts", "Images and K", "λ as a shift detector", "A promise under shift")
+TABS = (
+    "What adapts",
+    "The best λ there was",
+    "Images and K",
+    "λ as a shift detector",
+    "A promise under shift",
+)
 GROUPS = {"noise": "four noises", "blur": "blurs", "weather": "weather", "digital": "digital"}
 """Family -> its name in the chart."""
 
 
 def show(scene: Scene, records: Mapping[str, SparseRecord]) -> None:
-    """Four views in tabs."""
+    """Five views in tabs."""
     st.subheader("What it brings")
     compact = narrow("sparse-brings")
     for tab, name in zip(st.tabs(TABS, key="sparse-gain", on_change="rerun"), TABS, strict=True):
         if not tab.open:
             continue
         with tab:
-            if name == TABS[2]:
+            if name == TABS[3]:
                 sparse_shift.detector(compact)
-            elif name == TABS[3]:
+            elif name == TABS[4]:
                 sparse_shift.promise(compact)
             elif scene.record is None:
                 st.info(scene.problem, icon=":material/info:")
             elif name == TABS[0]:
                 _adapts(scene, records, compact)
+            elif name == TABS[1]:
+                sparse_oracle.show(scene.record, compact)
             else:
                 _images_and_k(scene.record, records, compact)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,29 @@ def test_what_adaptation_breaks_shows_as_a_loss(tmp_path: Path) -> None:
         save_record(folder_of(tmp_path) / f"{made.made_run(model).key}.json", made.record(model, lam=lam))
     result = found(tmp_path)
     assert result["gaussian_gain_over_bn_points"] == pytest.approx(-0.3 * HARM, abs=0.02)
+
+
+def test_the_longest_pair_that_was_trained_alike_counts(tmp_path: Path) -> None:
+    for seed, epochs, models in (
+        (0, 8, ("resnet", "tacsc")),
+        (1, 16, ("resnet", "tacsc")),
+        (2, 32, ("tacsc",)),
+    ):
+        for model in models:
+            record = made.record(model, bn=0.5 if seed else made.BN)
+            record = replace(record, seed=seed, schedule=record.schedule | {"epochs": epochs})
+            save_record(folder_of(tmp_path) / f"{model}-w4-s{seed}.json", record)
+    result = found(tmp_path)
+    assert result["gaussian_gain_epochs"] == 16
+    assert result["gaussian_gain_points"] == pytest.approx((0.5 + made.LAM) * HARM, abs=0.02)
+    assert result["gaussian_bn_points"] == pytest.approx(0.5 * HARM, abs=0.02)
+    assert [r["epochs"] for r in result["training"]] == [8, 16]
+    assert result["training"][0]["gain"] == pytest.approx((made.BN + made.LAM) * HARM, abs=0.02)
+    assert len(result["iterations"]) == 1
+    titles = [r["model"] for r in result["clean"]]
+    assert (
+        "TA-CSC-18, seed 1, 16 epochs" in titles and "TA-CSC-18" in titles and len(set(titles)) == len(titles)
+    )
 
 
 def test_rows_have_the_keys_that_were_promised_and_every_ablation_is_there(shelf: Path) -> None:

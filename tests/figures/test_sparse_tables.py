@@ -17,6 +17,7 @@ from core.figures.sparse_look import AFTER, BEFORE
 from core.figures.sparse_plane import plane
 from core.figures.sparse_samples import samples
 from core.figures.sparse_shift import shift_roc, shift_strip
+from core.figures.sparse_sweep import lambda_sweep
 from core.figures.temperature_frame import description, sentence_of
 from core.images.display import to_display
 
@@ -47,7 +48,14 @@ BEFORE_SETS = {
 }
 AFTER_SETS = {m: np.clip(v + np.array([[0.1], [0.02]]), 0, 1) for m, v in BEFORE_SETS.items()}
 
+FACTORS = (0.5, 1.0, 2.0, 4.0)
+STORED = {"clean": [0.8, 0.82, 0.7, 0.3], "severity 3": [0.5, 0.6, 0.66, 0.4]}
+REFRESHED = {"clean": [0.8, 0.81, 0.72, 0.5], "severity 3": [0.68, 0.72, 0.71, 0.6]}
+
 EVERY = {
+    "sweep": lambda: lambda_sweep(
+        FACTORS, STORED, REFRESHED, adapted={"clean": 2.0, "severity 3": 4.0}, lead="severity 3"
+    ),
     "ablation": lambda: ablation(GROUPS, OWN, resnet=RESNET),
     "samples": lambda: samples([50, 100, 500], COUNTS, [2, 4, 8], BY_K),
     "plane": lambda: plane(
@@ -100,6 +108,33 @@ def test_an_ablation_without_lambda_or_without_numbers_still_speaks():
     assert "fixed λ goes from 60.0" in sentence_of(plain) and "λ adds" not in sentence_of(plain)
     empty = ablation(["all"], {"none": [NAN], "bn": [NAN]}, resnet={"none": [NAN], "bn": [NAN]})
     assert "not measured" in sentence_of(empty) and empty.layout.xaxis.range == (0, 100)
+
+
+def test_the_sweep_says_what_labels_would_have_won_and_where_adaptation_went():
+    figure = EVERY["sweep"]()
+    said = sentence_of(figure).replace("\u00a0", " ")
+    assert "would be 2.0 times the trained λ (6.0 points above it)" in said
+    assert "adaptation without labels goes to 4.0 times it (20.0 points below)" in said
+    assert "BN alone brings +12.0 points" in said and "at 1.0 times the trained one, +0.0 points more" in said
+    stars = [t for t in figure.data if t.marker.symbol == "star"]
+    assert [tuple(t.x) for t in stars] == [(1.0, 2.0), (1.0, 1.0)] and tuple(stars[0].y) == pytest.approx(
+        (82, 66)
+    )
+    went = [t for t in figure.data if t.name == "λ that adaptation chose"]
+    assert tuple(went[1].x) == (2.0, 4.0) and tuple(went[1].y) == pytest.approx((72, 60))
+
+
+def test_a_sweep_without_adaptation_or_with_unlike_panels():
+    plain = lambda_sweep(FACTORS, STORED, REFRESHED, adapted={"clean": NAN})
+    assert "adaptation" not in sentence_of(plain) and len(plain.data) == 6
+    far = lambda_sweep(FACTORS, STORED, REFRESHED, adapted={"severity 3": 9.0})
+    assert "adaptation" not in sentence_of(far) and "nan" not in description(far)
+    with pytest.raises(ValueError, match="same conditions"):
+        lambda_sweep(FACTORS, STORED, {"clean": REFRESHED["clean"]})
+    with pytest.raises(ValueError, match="not among"):
+        lambda_sweep(FACTORS, STORED, REFRESHED, lead="severity 9")
+    with pytest.raises(ValueError, match="must be numbers that rise"):
+        lambda_sweep((1.0, 1.0, 2.0, 4.0), STORED, REFRESHED)
 
 
 def test_samples_and_k_have_a_panel_each_and_an_empty_one_is_left_out():

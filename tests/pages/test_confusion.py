@@ -5,13 +5,11 @@ Records are made up (`tests.lab.made_confusion`), networks have drawn weights: w
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.data.phantoms import draw
@@ -22,9 +20,8 @@ from core.nets.weights import save_tensors
 from pages.parts import confusion_images
 from pages.parts.lesson import SECTIONS, sections
 from tests.lab import made_confusion as made
+from tests.pages.driving import page, png, ran, text
 
-PAGES = Path(__file__).resolve().parents[2] / "pages"
-PATIENCE = 180
 TINY = Schedule(width=4, depth=8)
 
 
@@ -54,33 +51,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch, weights: Path) -> None:
     monkeypatch.setattr(confusion_images, "ASSETS", weights)
 
 
-def page(name: str = "confusion", **address: str) -> AppTest:
-    """The page after its first run, with values in the address. Fails on any error that it met."""
-    app = AppTest.from_file(str(PAGES / f"{name}.py"), default_timeout=PATIENCE)
-    for key, value in address.items():
-        app.query_params[key] = value
-    return ran(app)
-
-
-def ran(app: AppTest) -> AppTest:
-    app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def text(app: AppTest) -> str:
-    kinds = ("header", "subheader", "markdown", "caption", "info", "warning")
-    return "\n".join(str(e.value) for kind in kinds for e in app.get(kind))
-
-
-def png(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(array).save(file, "PNG")
-    return file.getvalue()
-
-
 def test_the_first_screen_says_who_pays() -> None:
-    app = page()
+    app = page("confusion")
     head = app.header[0].value
     assert head.startswith(
         "Lymphocytes pay: CE finds 100\u00a0% of them among its training images and 30\u00a0% among new ones"
@@ -98,20 +70,26 @@ def test_the_first_screen_says_who_pays() -> None:
 
 def test_a_shared_link_brings_set_methods_epoch_and_matrix() -> None:
     app = page(
-        set="Skin lesions", first="logit adjustment", second="CAR (paper)", epoch="10", matrix="difference"
+        "confusion",
+        set="Skin lesions",
+        first="logit adjustment",
+        second="CAR (paper)",
+        epoch="10",
+        matrix="difference",
     )
     assert app.segmented_control(key="set").value == "ham10000"
     assert app.select_slider(key="epoch").value == 10
     assert app.segmented_control(key="matrix").value == "difference"
     assert app.header[0].value.startswith("After 10 of 40 epochs dermatofibromas pay: logit adjustment finds")
     assert "CAR (paper)" in app.header[0].value
-    tail = page(memory="count", weights="no Λ", beta="0.9")
+    tail = page("confusion", memory="count", weights="no Λ", beta="0.9")
     assert {"count", "none"} == {tail.segmented_control(key=k).value for k in ("memory", "weights")}
     assert tail.segmented_control(key="beta").value == 0.9
 
 
 def test_nonsense_in_the_address_opens_with_the_defaults() -> None:
     app = page(
+        "confusion",
         set="teapots",
         first="hinge",
         epoch="banana",
@@ -125,7 +103,7 @@ def test_nonsense_in_the_address_opens_with_the_defaults() -> None:
 
 
 def test_the_epoch_moves_the_headline() -> None:
-    app, heads = page(), []
+    app, heads = page("confusion"), []
     for epoch in (1, 10, 40):
         app.select_slider(key="epoch").set_value(epoch)
         heads.append(ran(app).header[0].value)
@@ -133,7 +111,7 @@ def test_the_epoch_moves_the_headline() -> None:
 
 
 def test_every_set_pair_and_switch_is_a_page() -> None:
-    app = page()
+    app = page("confusion")
     for data in ("ham10000", "tiny"):
         app.segmented_control(key="set").set_value(data)
         ran(app)
@@ -158,7 +136,7 @@ def test_a_set_with_other_epochs_takes_the_nearest(monkeypatch: pytest.MonkeyPat
         return found
 
     monkeypatch.setattr(tail_shelf, "records", records)
-    app = page(epoch="10")
+    app = page("confusion", epoch="10")
     app.segmented_control(key="set").set_value("ham10000")
     ran(app)
     assert app.select_slider(key="epoch").value == 8
@@ -166,7 +144,7 @@ def test_a_set_with_other_epochs_takes_the_nearest(monkeypatch: pytest.MonkeyPat
 
 
 def test_every_tab_of_the_evidence_draws() -> None:
-    app = page()
+    app = page("confusion")
     for label in (
         "Which classes flow into which",
         "The spectrum",
@@ -184,7 +162,7 @@ def test_every_tab_of_the_evidence_draws() -> None:
 
 
 def test_memory_and_lambda_are_switches_with_numbers() -> None:
-    app = page()
+    app = page("confusion")
     said = text(app)
     assert "holds lymphocytes with a chance of 28\u00a0%" in said
     assert "settles at 28\u00a0% of the truth" in said
@@ -198,7 +176,7 @@ def test_memory_and_lambda_are_switches_with_numbers() -> None:
 
 
 def test_the_table_sorts_by_numbers_and_marks_what_validation_chose() -> None:
-    app = page(set="Skin lesions")
+    app = page("confusion", set="Skin lesions")
     table = next(d.value for d in app.dataframe if "worst_classes" in d.value.columns)
     assert table["Set"].iloc[0] == "Skin lesions"
     chosen = table[table["Chosen"] == "chosen"]
@@ -221,7 +199,7 @@ def test_a_set_on_which_one_method_is_recorded_is_a_page(monkeypatch: pytest.Mon
     monkeypatch.setattr(tail_shelf, "records", lambda data: {"ce": made.record("ce", data)})
     monkeypatch.setattr(tail_shelf, "table", lambda: (made.row("pbc", "ce", 0.4, seeds=1),))
     monkeypatch.setattr(tail_shelf, "sets", lambda: ("pbc",))
-    app = page()
+    app = page("confusion")
     assert app.header[0].value.endswith("Choose a second method to compare it with.")
     table = next(d.value for d in app.dataframe if "worst_classes" in d.value.columns)
     assert len(table) == 1 and "Which part of CAR matters" not in text(app)
@@ -231,7 +209,7 @@ def test_a_class_without_a_test_image_is_counted_on_the_page(monkeypatch: pytest
     monkeypatch.setattr(
         tail_shelf, "records", lambda data: {m: made.record(m, data, no_test=(7,)) for m in made.LOWEST}
     )
-    app = page()
+    app = page("confusion")
     assert app.header[0].value.startswith("Basophils pay")
     assert "1 class has no test image (lymphocytes)" in text(app)
     assert "lymphocyte" not in app.selectbox(key="class").options
@@ -243,7 +221,7 @@ def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
 
 
 def test_a_picture_is_classified_by_both_networks_with_what_they_confuse() -> None:
-    app = page()
+    app = page("confusion")
     assert "no medical device" in text(app)
     upload(app, ("cell.png", png(draw(3).image)))
     said = text(app)
@@ -255,14 +233,14 @@ def test_a_picture_is_classified_by_both_networks_with_what_they_confuse() -> No
 
 
 def test_a_broken_picture_is_a_sentence_and_the_other_goes_on() -> None:
-    app = upload(page(), ("broken.png", b"\x89PNG not really"), ("cell.png", png(draw(4).image)))
+    app = upload(page("confusion"), ("broken.png", b"\x89PNG not really"), ("cell.png", png(draw(4).image)))
     assert any("broken.png" in w.value for w in app.warning)
     assert "**CE** says" in text(app)
     assert app.header[0].value.startswith("Lymphocytes pay")
 
 
 def test_without_weights_the_figures_stand() -> None:
-    app = page(ask="Skin lesions")
+    app = page("confusion", ask="Skin lesions")
     assert "The networks of skin lesions are not in assets/weights" in text(app)
     assert app.header[0].value.startswith("Lymphocytes pay")
 
@@ -274,7 +252,7 @@ def test_without_records_the_rest_still_stands(monkeypatch: pytest.MonkeyPatch) 
     for name in ("records", "table"):
         monkeypatch.setattr(tail_shelf, name, missing)
     monkeypatch.setattr(tail_shelf, "sets", lambda: ())
-    app = page()
+    app = page("confusion")
     assert app.header[0].value.startswith("Nothing is recorded of Blood cells here")
     assert any("not recorded" in i.value for i in app.info)
     assert {"Your own classifier", "Train it here"} <= {s.value for s in app.subheader}

@@ -5,12 +5,10 @@ Records are made up (`tests.lab.made_loss_records`), networks have drawn weights
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.data.phantoms import draw
@@ -21,9 +19,7 @@ from core.nets.weights import save_network
 from pages.parts import margin_look
 from pages.parts.lesson import SECTIONS, sections
 from tests.lab import made_loss_records
-
-PAGES = Path(__file__).resolve().parents[2] / "pages"
-PATIENCE = 180
+from tests.pages.driving import PATIENCE, page, png, text
 
 
 @pytest.fixture(scope="module")
@@ -47,29 +43,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch, weights: Path) -> None:
         monkeypatch.delenv(f"PLUMBLINE_{data}_DATA", raising=False)
 
 
-def page(name: str = "margin", **address: str) -> AppTest:
-    """The page after its first run, with values in the address. Fails on any error that it met."""
-    app = AppTest.from_file(str(PAGES / f"{name}.py"), default_timeout=PATIENCE)
-    for key, value in address.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def text(app: AppTest) -> str:
-    kinds = ("header", "subheader", "markdown", "caption", "info", "warning")
-    return "\n".join(str(e.value) for kind in kinds for e in app.get(kind))
-
-
-def png(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(array).save(file, "PNG")
-    return file.getvalue()
-
-
 def test_the_first_screen_says_how_far_the_network_can_be_believed() -> None:
-    app = page()
+    app = page("margin")
     head = app.header[0].value
     assert (
         head.startswith("Where this network says 90\u00a0%, it is right") and "with a margin of 10," in head
@@ -86,7 +61,13 @@ def test_the_first_screen_says_how_far_the_network_can_be_believed() -> None:
 
 def test_a_shared_link_brings_set_scope_losses_and_m() -> None:
     app = page(
-        set="Polyps", scope="foreground", first="focal", second="label smoothing", m="3", start="wrong"
+        "margin",
+        set="Polyps",
+        scope="foreground",
+        first="focal",
+        second="label smoothing",
+        m="3",
+        start="wrong",
     )
     assert app.segmented_control(key="set").value == "polyp"
     assert app.header[0].value.startswith("On true polyps, where a network with focal loss says")
@@ -98,13 +79,13 @@ def test_a_shared_link_brings_set_scope_losses_and_m() -> None:
 
 
 def test_nonsense_in_the_address_opens_with_the_defaults() -> None:
-    app = page(set="teapots", scope="nothing", first="hinge", m="banana")
+    app = page("margin", set="teapots", scope="nothing", first="hinge", m="banana")
     assert app.header[0].value.startswith("Where this network says 90\u00a0%")
     assert app.slider(key="m").value == 10.0
 
 
 def test_m_moves_the_fixed_point_and_not_the_headline() -> None:
-    app = page()
+    app = page("margin")
     head = app.header[0].value
     for m in (0.0, 20.0):
         app.slider(key="m").set_value(m).run()
@@ -117,7 +98,7 @@ def test_m_moves_the_fixed_point_and_not_the_headline() -> None:
 
 
 def test_every_set_and_every_pair_of_losses_is_a_page() -> None:
-    app = page()
+    app = page("margin")
     for data in ("skin", "polyp", "nuclei", "phantom"):
         app.segmented_control(key="set").set_value(data).run()
         assert not app.exception, app.exception
@@ -129,7 +110,7 @@ def test_every_set_and_every_pair_of_losses_is_a_page() -> None:
 
 
 def test_a_loss_that_a_set_lacks_gives_way() -> None:
-    app = page(set="Phantoms", second="spatial smoothing")
+    app = page("margin", set="Phantoms", second="spatial smoothing")
     assert app.selectbox(key="second").value == "SVLS"
     app.segmented_control(key="set").set_value("skin").run()
     assert not app.exception, app.exception
@@ -137,7 +118,7 @@ def test_a_loss_that_a_set_lacks_gives_way() -> None:
 
 
 def test_every_tab_of_the_pushes_draws() -> None:
-    app = page(m="4")
+    app = page("margin", m="4")
     marks = {
         "Two distances, all losses": "of this plane nothing pushes",
         "As a surface": "Penalty of",
@@ -153,18 +134,20 @@ def test_every_tab_of_the_pushes_draws() -> None:
 
 
 def test_the_table_sorts_by_numbers_and_shows_deviations() -> None:
-    table = next(d for d in page().dataframe if "ece_fg" in d.value.columns and "Set" in d.value.columns)
+    table = next(
+        d for d in page("margin").dataframe if "ece_fg" in d.value.columns and "Set" in d.value.columns
+    )
     assert list(table.value["ece_fg"]) == pytest.approx(
         [100 * r["ece_fg"] for r in made_loss_records.table()]
     )
-    app = page(set="Polyps")
+    app = page("margin", set="Polyps")
     first = next(d for d in app.dataframe if "ece_fg" in d.value.columns and "Set" in d.value.columns)
     assert first.value["Set"].iloc[0] == "Polyps"
-    assert "m = 5 was chosen among 0, 3, 5, 10" in text(page(set="Skin lesions"))
+    assert "m = 5 was chosen among 0, 3, 5, 10" in text(page("margin", set="Skin lesions"))
 
 
 def test_a_gap_never_stands_without_area_oracle_and_whole_image() -> None:
-    app = page(set="Polyps")
+    app = page("margin", set="Polyps")
     gap = next(d.value for d in app.dataframe if "gap" in d.value.columns)
     assert {"gap", "area", "coverage", "ece_all"} <= set(gap.columns)
     assert {"oracle", "whole image"} <= set(gap["Method"])
@@ -176,7 +159,7 @@ def test_a_gap_never_stands_without_area_oracle_and_whole_image() -> None:
 
 
 def test_phantoms_have_maps_of_both_kinds() -> None:
-    app = page(set="Phantoms", sample="phantom-30003")
+    app = page("margin", set="Phantoms", sample="phantom-30003")
     images = len(app.image)
     assert images >= 4  # the picture, CE, margin, CE with its temperature
     assert "closest to what it says" in text(app)
@@ -187,21 +170,21 @@ def test_phantoms_have_maps_of_both_kinds() -> None:
 
 def test_real_sets_say_how_their_pictures_are_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(margin_look, "networks_there", lambda data: ("CE", "margin"))
-    app = page(set="Polyps")
+    app = page("margin", set="Polyps")
     assert "PLUMBLINE_POLYP_DATA" in text(app) and "No real picture ships" in text(app)
     assert str(tmp_path) not in text(app)
     assert "A phantom instead" in text(app) and "closest to what it says" in text(app)
 
 
 def test_a_set_without_networks_keeps_its_figures() -> None:
-    app = page(set="Nuclei")
+    app = page("margin", set="Nuclei")
     assert "are not in assets/weights, so there are no maps" in text(app)
     assert app.header[0].value.startswith("Where this network says")
 
 
 def test_an_upload_with_its_mask_is_seen_under_every_loss() -> None:
     phantom = draw(99)
-    app = page(set="Phantoms")
+    app = page("margin", set="Phantoms")
     app.file_uploader(key="images").set_value([("mine.png", png(phantom.image), "image/png")])
     app.file_uploader(key="masks").set_value(
         [("mine_mask.png", png(phantom.mask.astype(np.uint8) * 255), "image/png")]
@@ -213,7 +196,7 @@ def test_an_upload_with_its_mask_is_seen_under_every_loss() -> None:
 
 
 def test_an_upload_without_a_mask_has_confidence_and_no_errors() -> None:
-    app = page(set="Phantoms", map="where it is wrong")
+    app = page("margin", set="Phantoms", map="where it is wrong")
     app.file_uploader(key="images").set_value([("mine.png", png(draw(99).image), "image/png")])
     app.run()
     assert not app.exception, app.exception
@@ -222,7 +205,7 @@ def test_an_upload_without_a_mask_has_confidence_and_no_errors() -> None:
 
 
 def test_a_broken_file_is_a_sentence_and_the_page_stands() -> None:
-    app = page()
+    app = page("margin")
     app.file_uploader(key="images").set_value([("broken.png", b"\x89PNG not really", "image/png")])
     app.run()
     assert not app.exception, app.exception
@@ -236,7 +219,7 @@ def test_without_records_the_valley_still_stands(monkeypatch: pytest.MonkeyPatch
 
     for name in ("records", "table", "choices", "bridge"):
         monkeypatch.setattr(margin_record, name, missing)
-    app = page()
+    app = page("margin")
     assert "nothing is recorded here to compare" in app.header[0].value
     assert any("not in assets/margin" in i.value for i in app.info)
     assert len(app.get("plotly_chart")) >= 2 and "Train it here" in text(app)

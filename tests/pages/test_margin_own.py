@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.lab import margin_here
 from core.lab.jobs import Runner
 from core.lab.margin_here import Budget
+from tests.pages.driving import press, text
 
 TINY = Budget(epochs=2, train=8, check=4, batch=4, every=1)
 
@@ -46,18 +47,6 @@ def npz(sure: float = 2.0, **more: np.ndarray) -> bytes:
 def drop(app: AppTest, *files: tuple[str, bytes], zone: str = "margin-own") -> AppTest:
     app.file_uploader(key=zone).set_value([(name, data, "application/octet-stream") for name, data in files])
     app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(
-        str(e.value) for kind in ("markdown", "caption", "info", "warning") for e in app.get(kind)
-    )
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    next(b for b in app.button if b.label == label).click().run()
     assert not app.exception, app.exception
     return app
 

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core.settings import CoatSettings
 from pages.parts.lesson import SECTIONS, sections
 from tests.lab.made_study import made_maps
+from tests.pages.driving import press, text
 
 PAGE = Path(__file__).resolve().parents[2] / "pages" / "own_data.py"
 QUICK = {
@@ -42,18 +43,6 @@ def npz(n: int = 30, logits: bool = False, **more: np.ndarray) -> bytes:
 def drop(app: AppTest, *files: tuple[str, bytes], zone: str = "own-maps") -> AppTest:
     app.file_uploader(key=zone).set_value([(name, data, "application/octet-stream") for name, data in files])
     app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(
-        str(e.value) for kind in ("header", "markdown", "caption", "info", "warning") for e in app.get(kind)
-    )
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    next(b for b in app.button if b.label == label).click().run()
     assert not app.exception, app.exception
     return app
 

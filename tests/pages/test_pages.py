@@ -5,40 +5,15 @@ from __future__ import annotations
 import importlib
 import io
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.data.phantoms import draw
 from core.lab.study import shipped_study, split_study
 from pages.parts.lesson import SECTIONS, sections
-
-PAGES = Path(__file__).resolve().parents[2] / "pages"
-
-
-def page(name: str, **address: str) -> AppTest:
-    """A page after its first run, with values in the address. Fails on any error that the page met."""
-    app = AppTest.from_file(str(PAGES / f"{name}.py"), default_timeout=180)
-    for key, value in address.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(
-        str(e.value) for kind in ("header", "markdown", "caption", "info", "warning") for e in app.get(kind)
-    )
-
-
-def png(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(array).save(file, "PNG")
-    return file.getvalue()
+from tests.pages.driving import PAGES, page, png, text
 
 
 def drop(

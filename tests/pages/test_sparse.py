@@ -5,7 +5,6 @@ Records are made up (`tests.lab.made_sparse`), networks have drawn weights: what
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from pathlib import Path
@@ -13,21 +12,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.data.phantoms import draw
 from core.lab import shift_record, sparse_look, sparse_medical, sparse_shelf
 from core.lab.shift_record import Roc, ShiftRecord, ShiftRow
+from core.lab.sparse_sweep import Sweep
 from core.lab.sparse_view import severity
 from core.lab.sparse_words import headline
-from pages.parts import sparse_pictures, sparse_tiles, sparse_valley
+from pages.parts import sparse_oracle, sparse_pictures, sparse_tiles, sparse_valley
 from pages.parts.lesson import SECTIONS, sections
 from pages.parts.sparse_chart import words_of
 from tests.lab import made_sparse as made
+from tests.pages.driving import PATIENCE, charts, page, png, ran, text
 
-PAGES = Path(__file__).resolve().parents[2] / "pages"
-PATIENCE = 180
 RUNS = (("resnet", 2), ("tacsc", 2), ("tacsc_all", 2), ("tacsc", 4))
 KEY = "tacsc-k2-w4-s0"
 
@@ -62,43 +60,13 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse_look, "network", missing)
 
 
-def page(name: str = "sparse", **address: str) -> AppTest:
-    """The page after its first run, with values in the address. Fails on any error that it met."""
-    app = AppTest.from_file(str(PAGES / f"{name}.py"), default_timeout=PATIENCE)
-    for key, value in address.items():
-        app.query_params[key] = value
-    return ran(app)
-
-
-def ran(app: AppTest) -> AppTest:
-    app.run()
-    assert not app.exception, app.exception
-    return app
-
-
-def text(app: AppTest) -> str:
-    kinds = ("header", "subheader", "markdown", "caption", "info", "warning")
-    return "\n".join(str(e.value) for kind in kinds for e in app.get(kind))
-
-
-def charts(app: AppTest) -> set[str]:
-    """Keys of the Plotly charts."""
-    return {str(e.key) for e in app.get("plotly_chart")}
-
-
-def png(array: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(array).save(file, "PNG")
-    return file.getvalue()
-
-
 def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     app.file_uploader(key="images").set_value([(name, data, "image/png") for name, data in files])
     return ran(app)
 
 
 def test_the_first_screen_computes_its_headline_and_shows_four_pictures() -> None:
-    app = page()
+    app = page("sparse")
     view = severity(made.record(), "gaussian_noise", made.record("resnet"))
     assert app.header[0].value == headline(view, 3)
     captions = [c for image in app.image for c in image.captions] if hasattr(app, "image") else []
@@ -111,7 +79,7 @@ def test_the_first_screen_computes_its_headline_and_shows_four_pictures() -> Non
 
 
 def test_a_shared_link_brings_network_corruption_severity_and_lambda() -> None:
-    app = page(net="TA-CSC-18all", corruption=words_of("fog"), severity="5", lam="trained λ")
+    app = page("sparse", net="TA-CSC-18all", corruption=words_of("fog"), severity="5", lam="trained λ")
     view = severity(made.record("tacsc_all"), "fog", made.record("resnet"))
     assert app.selectbox(key="net").value == "tacsc_all-k2-w4-s0"
     assert app.selectbox(key="corruption").value == "fog"
@@ -121,7 +89,9 @@ def test_a_shared_link_brings_network_corruption_severity_and_lambda() -> None:
 
 
 def test_nonsense_in_the_address_opens_with_the_defaults() -> None:
-    app = page(net="teapot", corruption="rain of frogs", severity="banana", lam="none", picture="nowhere")
+    app = page(
+        "sparse", net="teapot", corruption="rain of frogs", severity="banana", lam="none", picture="nowhere"
+    )
     assert app.slider(key="severity").value == 3
     assert app.selectbox(key="corruption").value == "gaussian_noise"
     assert app.header[0].value == headline(
@@ -130,7 +100,7 @@ def test_nonsense_in_the_address_opens_with_the_defaults() -> None:
 
 
 def test_the_severity_moves_the_headline_and_runs_no_network_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = page(severity="1")
+    app = page("sparse", severity="1")
     calls: list[str] = []
     whole = sparse_tiles.looks
     monkeypatch.setattr(sparse_tiles, "looks", lambda *a, **k: calls.append(a[2]) or whole(*a, **k))
@@ -145,7 +115,7 @@ def test_the_severity_moves_the_headline_and_runs_no_network_twice(monkeypatch: 
 
 
 def test_play_goes_from_zero_to_five_and_ends_or_is_stopped_by_hand() -> None:
-    app = page()
+    app = page("sparse")
     app.button(key="sparse-play").click()
     ran(app)
     assert app.slider(key="severity").value == 0
@@ -169,7 +139,7 @@ def test_play_goes_from_zero_to_five_and_ends_or_is_stopped_by_hand() -> None:
 
 
 def test_an_own_picture_goes_onto_the_first_screen() -> None:
-    app = upload(page(), ("mine.png", png(draw(3).image)))
+    app = upload(page("sparse"), ("mine.png", png(draw(3).image)))
     assert app.segmented_control(key="picture").value == "yours"
     assert "mine.png" in text(app) and "crops" in text(app)
     app.number_input(key="sparse-steps").set_value(1)
@@ -189,7 +159,7 @@ def test_a_bad_picture_is_a_sentence_and_a_drawn_one_stays() -> None:
         "tiny.png": (png(np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)), "at least 32 pixels"),
         "flat.png": (png(np.full((64, 64, 3), 90, np.uint8)), "flat colour"),
     }
-    app = page()
+    app = page("sparse")
     for name, (data, told) in bad.items():
         upload(app, (name, data))
         assert told in text(app), name
@@ -206,7 +176,7 @@ def waited(app: AppTest, name: str) -> AppTest:
 
 
 def test_a_live_run_shows_before_and_after() -> None:
-    app = page(severity="4")
+    app = page("sparse", severity="4")
     app.number_input(key="sparse-steps").set_value(3)
     ran(app)
     app.button(key="sparse-go").click()
@@ -225,7 +195,7 @@ def test_a_live_run_shows_before_and_after() -> None:
 
 
 def test_the_unet_adapts_on_phantoms_and_shows_masks() -> None:
-    app = page(severity="2")
+    app = page("sparse", severity="2")
     app.segmented_control(key="sparse-net-here").set_value("unet-phantom-tacsc")
     app.number_input(key="sparse-steps").set_value(1)
     ran(app)
@@ -238,7 +208,7 @@ def test_the_unet_adapts_on_phantoms_and_shows_masks() -> None:
 
 
 def test_every_tab_of_how_lambda_moves_draws() -> None:
-    app = page()
+    app = page("sparse")
     assert {"sparse-training", "sparse-epochs"} <= charts(app)
     for label, key in (("λ by corruption", "sparse-map"), ("Sparsity and reconstruction", "sparse-plane")):
         app.session_state["sparse-evidence"] = label
@@ -251,7 +221,7 @@ def test_every_tab_of_how_lambda_moves_draws() -> None:
 
 
 def test_the_objective_is_measured_once_and_k_only_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = page(severity="2")
+    app = page("sparse", severity="2")
     app.session_state["sparse-evidence"] = "The objective over λ"
     ran(app)
     assert "sparse-objective" not in charts(app)
@@ -312,7 +282,7 @@ def test_every_tab_of_what_it_brings_draws(monkeypatch: pytest.MonkeyPatch, tmp_
     path.write_text(json.dumps(medical()))
     monkeypatch.setattr(shift_record, "load_shift", shift_of)
     monkeypatch.setattr(sparse_medical, "record_path", lambda folder=None: path)
-    app = page()
+    app = page("sparse")
     table = next(d.value for d in app.dataframe if "lambda" in d.value.columns)
     assert len(table) == len(RUNS) and table["network"].iloc[0] == "ResNet-18"
     assert np.isnan(table["lambda"].astype(float).iloc[0]) and table["bn"].notna().all()
@@ -332,13 +302,30 @@ def test_every_tab_of_what_it_brings_draws(monkeypatch: pytest.MonkeyPatch, tmp_
     assert list(ways["way"]) == ["none", "BN", "none", "BN", "λ", "λ and BN"]
 
 
+def test_the_oracle_stands_beside_what_adaptation_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page("sparse")
+    app.session_state["sparse-gain"] = "The best λ there was"
+    assert "No sweep over λ is recorded for TA-CSC-18." in text(ran(app))
+    factors, line = (0.5, 1.0, 2.0, 4.0), (0.5, 0.6, 0.7, 0.4)
+    held = {
+        (name, s): Sweep(KEY, name, s, factors, line, line, 1000, 100)
+        for name, s in [("clean", 0), ("gaussian_noise", 1), ("gaussian_noise", 3), ("fog", 5)]
+    }
+    monkeypatch.setattr(sparse_oracle, "sweeps", lambda key: held if key == KEY else {})
+    assert "sparse-oracle-chart" in charts(ran(app))
+    said = text(app)
+    assert "An oracle, not a method" in said and "Severity 3: had labels chosen" in said
+    app.selectbox(key="sparse-oracle").set_value("fog")
+    assert "Severity 5: had labels chosen" in text(ran(app))
+
+
 def test_studies_that_are_not_recorded_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> Any:
         raise FileNotFoundError("The study is missing. Make it with: python")
 
     monkeypatch.setattr(shift_record, "load_shift", missing)
     monkeypatch.setattr(sparse_medical, "rows", missing)
-    app = page()
+    app = page("sparse")
     for label in ("λ as a shift detector", "A promise under shift"):
         app.session_state["sparse-gain"] = label
         assert "The study is missing." in text(ran(app))
@@ -346,7 +333,7 @@ def test_studies_that_are_not_recorded_are_sentences(monkeypatch: pytest.MonkeyP
 
 def test_without_the_resnet_no_gain_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse_shelf, "records", lambda: {KEY: made.record()})
-    app = page()
+    app = page("sparse")
     assert "A gain is never shown without them" in text(app)
     assert app.header[0].value
 
@@ -356,13 +343,13 @@ def test_without_records_the_first_layer_is_still_there(monkeypatch: pytest.Monk
         raise FileNotFoundError("No run of a sparse coding network is recorded.")
 
     monkeypatch.setattr(sparse_shelf, "records", missing)
-    app = page()
+    app = page("sparse")
     assert app.header[0].value.startswith("Nothing is recorded")
     assert "No run of a sparse coding network is recorded." in text(app)
 
 
 def test_without_records_and_networks_the_damage_is_shown(nothing: None) -> None:
-    app = page()
+    app = page("sparse")
     assert app.header[0].value.startswith("Nothing is recorded")
     said = text(app)
     assert "Until then only the damage can be shown." in said and "nothing can adapt here" in said
@@ -376,7 +363,7 @@ def test_a_folder_of_photos_that_is_empty_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PLUMBLINE_CIFAR10_DATA", str(tmp_path))
-    app = page()
+    app = page("sparse")
     app.segmented_control(key="picture").set_value("photos")
     ran(app)
     assert any("cifar10" in i.value or "photos" in i.value for i in app.info)
