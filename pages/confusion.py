@@ -35,6 +35,14 @@ USUAL = "car-count"
 """The method beside CE where no validation part has chosen one."""
 
 
+WHAT = (
+    "CE is cross-entropy, the usual loss. CAR adds σ₁ to it, the largest singular value of the confusion matrix of the training errors: that "
+    "matrix has a *spectrum*, and its largest value bounds the error of the worst class. CAR keeps the matrix in a memory over batches (EMA) and "
+    "weights rare classes up (Λ). Columns of a matrix are what is true, rows what it is called."
+)
+"""What the words on this page mean, before the first of them is used."""
+
+
 def records_of(data: str) -> tuple[Mapping[str, TailRecord], str]:
     """The recorded runs of a set, and why there are none."""
     try:
@@ -97,12 +105,13 @@ def main() -> None:
     with header.place():
         data = set_chooser()
     title = st.empty()
+    st.caption(WHAT)
     records, problem = records_of(data)
     rows, others, lacking = rows_of()
     best = chosen_car(rows, data)
     shown = None
     if records:
-        shown = confusion_first.show(records, USUAL if best is None else str(best["name"]), title)
+        shown = confusion_first.show(records, USUAL if best is None else str(best["name"]), title, rows)
     else:
         title.header(
             f"Nothing is recorded of {SETS[data]} here; bring a classifier of your own, or train one below."

@@ -205,8 +205,8 @@ def running(recall: np.ndarray, share: float = 0.1) -> np.ndarray:
 
 
 def worst_of(recall: np.ndarray) -> list[int]:
-    """The class with the lowest recall (of a tie the first, as in `core.car.metrics`), or none."""
-    return [] if np.isnan(recall).all() else [int(np.nanargmin(recall))]
+    """The class with the lowest recall (of a tie the rarest, which stands last), or none."""
+    return [] if np.isnan(recall).all() else [int(np.flatnonzero(recall == np.nanmin(recall))[-1])]
 
 
 def words(

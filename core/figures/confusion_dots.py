@@ -24,6 +24,10 @@ WORDS = {
 """Figures that can be an axis."""
 
 
+DUST = 0.005
+"""A recall below this is nothing found."""
+
+
 def dots(
     rows: Sequence[Mapping[str, Any]],
     *,
@@ -142,7 +146,10 @@ def _counted(rows: Sequence[Mapping[str, Any]], y: str, reference: str) -> str:
     counted = []
     base = {r["data"]: float(r[y]) for r in rows if r["name"] == reference}
     for method in dict.fromkeys(str(r["name"]) for r in rows if r["name"] in ("car-paper", "car-count")):
-        mine = [r for r in rows if r["name"] == method and r["data"] in base]
+        every = {
+            r["data"] for r in rows if float(r[y]) >= DUST
+        }  # where nobody finds anything nothing is compared
+        mine = [r for r in rows if r["name"] == method and r["data"] in base and r["data"] in every]
         won = sum(float(r[y]) > base[r["data"]] for r in mine)
         if mine:
             counted.append(f"{_title(mine[0])} in {won} of {len(mine)} sets")

@@ -59,6 +59,11 @@ class TailColumn:
     weight: float = 1.0
     head_weight: float = 1.0
 
+    @property
+    def lift(self) -> float:
+        """How many times as much as the most frequent class Λ weighs this one."""
+        return self.weight / self.head_weight if self.head_weight > 0 else 1.0
+
 
 def tail_column(
     column: TailColumn, *, shown: int = 120, entries: int = 6, height: int = 340
@@ -89,7 +94,7 @@ def tail_column(
     over.update_yaxes(PLAIN | GRID)
     furthest = max(
         float(np.max(column.truth)),
-        *(float(_mean(v).max()) * max(column.weight, 1.0) for v in column.memories.values()),
+        *(float(_mean(v).max()) * max(column.lift, 1.0) for v in column.memories.values()),
     )
     into.update_xaxes(PLAIN | GRID | {"range": [-4 * furthest, 108 * furthest]})
     into.update_yaxes(
@@ -143,7 +148,7 @@ def _over_batches(go: Any, figure: Any, column: TailColumn, t: int, shown: int) 
 
 
 def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> None:
-    """Dots for each memory's mean column; with Λ an open dot shows what the class's weight makes of it. A bar is the truth."""
+    """Dots for each memory's mean column; with Λ an open dot shows what it counts beside the most frequent class. A bar is the truth."""
     truth = np.asarray(column.truth, float)[order]
     rows = np.arange(len(order))
     for y, value in zip(rows.tolist(), truth, strict=True):
@@ -164,7 +169,7 @@ def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> Non
     )  # fmt: skip
     n = len(column.memories)
     shift = np.linspace(-0.22, 0.22, n) if n > 1 else np.zeros(1)
-    weighted = abs(column.weight - 1) > 1e-9
+    weighted = abs(column.lift - 1) > 1e-9
     for (name, values), up in zip(column.memories.items(), shift, strict=True):
         colour, shape, _ = LOOKS[name]
         held = _mean(values)[order]
@@ -182,9 +187,9 @@ def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> Non
         if weighted:
             figure.add_trace(
                 go.Scatter(
-                    x=_short(100 * column.weight * held), name=f"{name}, with Λ", showlegend=False,
+                    x=_short(100 * column.lift * held), name=f"{name}, with Λ", showlegend=False,
                     marker={"color": colour, "symbol": f"{shape}-open", "size": 13, "line": {"width": 2, "color": colour}},
-                    hovertemplate=f"{name} × w = {column.weight:.2f}: %{{x:.1f}} %<extra></extra>", **common,
+                    hovertemplate=f"{name} × {column.lift:.2f}: %{{x:.1f}} %<extra></extra>", **common,
                 )
             )  # fmt: skip
     if weighted:
@@ -234,11 +239,11 @@ def _words(column: TailColumn) -> tuple[str, str, str]:
     )
     who = f"{column.name[:1].upper()}{column.name[1:]}"
     sentence = (
-        f"{who} is in {percent(float(np.mean(column.present)))} of the batches. Of its errors the matrix holds {held} (β = {column.beta:g})."
+        f"{who} is in {percent(float(np.mean(column.present)))} of the drawn batches ({percent(column.presence)} in expectation). Of its errors "
+        f"the matrix holds {held} (β = {column.beta:g})."
     )  # fmt: skip
-    if abs(column.weight - 1) > 1e-9:
-        ratio = column.weight / column.head_weight if column.head_weight > 0 else float("nan")
-        sentence += f" Λ weighs it {ratio:.2f} times as much as the most frequent class."
+    if abs(column.lift - 1) > 1e-9:
+        sentence += f" Λ weighs it {column.lift:.2f} times as much as the most frequent class."
     said = (
         f"Lines over batches: the errors of {column.name} that each memory holds, beside the true {percent(true)} and the "
         f"{percent(true * column.presence)} that presence times truth gives. {sentence}"

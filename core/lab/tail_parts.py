@@ -212,7 +212,7 @@ def sensitivity_words(one: Sensitivity) -> str:
     if one.noise is None:
         return f"{said}. One seed settles nothing."
     much = "more" if span > CLEAR * one.noise else "no more"
-    said += f". That is {much} than two seeds of one setting would often lie apart (± {100 * one.noise:.1f} points)"
+    said += f". That is {much} than two seeds of one setting would often lie apart ({100 * CLEAR * one.noise:.1f} points, two standard errors)"
     below = [v for v, w in zip(told, one.worst, strict=True) if w <= one.reference]
     if below:
         return f"{said}. At {listed(below)} CAR is no better than CE."

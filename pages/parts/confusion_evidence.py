@@ -20,6 +20,7 @@ from core.figures.temperature_frame import description, sentence_of
 from core.lab.tail_shelf import TailRecord
 from core.lab.tail_view import WEIGHTS, Moment, head_first, sigma_line, spectra_of
 from core.lab.tail_words import WEIGHT_WORDS, bound_words, label_of
+from pages.parts.screen import on_phone
 
 CONFIG = {"displayModeBar": False}
 MAP_HEIGHT = 380
@@ -177,7 +178,7 @@ def _film(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) ->
             label_visibility="collapsed",
         )
     with narrow:
-        stacked = st.toggle("Narrow screen", key="stacked", help="Panels under one another.")
+        stacked = st.toggle("Narrow screen", on_phone(), key="stacked", help="Panels under one another.")
     figure = story(
         both,
         _labels(first),

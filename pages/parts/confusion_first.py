@@ -5,8 +5,9 @@ It draws; `core.lab.tail_view` reads the records and `core.lab.tail_words` finds
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,7 +18,7 @@ from core.figures.confusion_maps import confusion_map, difference_map
 from core.figures.temperature_frame import description
 from core.lab.tail_shelf import TailRecord
 from core.lab.tail_view import Moment, epochs_of, moment
-from core.lab.tail_words import headline, label_of, metrics
+from core.lab.tail_words import headline, label_of, metrics, seeds_words
 from pages.parts.confusion_evidence import compact
 
 HEIGHT = 300
@@ -161,16 +162,19 @@ def matrix(shown: Shown, which: str) -> None:
     st.plotly_chart(figure, width="stretch", key="confusion-matrix", alt=description(figure), config=CONFIG)
 
 
-def figures(shown: Shown, cells: list[DeltaGenerator]) -> None:
-    """Overall, worst classes and σ₁, first → second."""
-    names = shown.brief
-    for cell, (label, (before, after, help)) in zip(
-        cells, metrics(shown.first, shown.second).items(), strict=True
+def figures(shown: Shown, cells: list[DeltaGenerator], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Overall, worst classes and σ₁, first → second, and below each what all seeds come to."""
+    names, over = shown.brief, seeds_words(shown.first, shown.second, rows)
+    for cell, (label, (before, after, help)), seeds in zip(
+        cells, metrics(shown.first, shown.second).items(), over, strict=True
     ):
         cell.metric(
             f"{label}, {names[0]} → {names[1]}",
             f"{before} → {after}",
-            help=f"{help} {shown.first.title} → {shown.second.title}.",
+            seeds or None,
+            delta_color="off",
+            delta_arrow="off",
+            help=f"{help} {shown.first.title} → {shown.second.title}, seed 0.",
         )
 
 
@@ -182,7 +186,9 @@ def told(shown: Shown) -> str:
         return f"No headline for {shown.first.title}: {nothing}"
 
 
-def show(records: Mapping[str, TailRecord], chosen: str, title: DeltaGenerator) -> Shown | None:
+def show(
+    records: Mapping[str, TailRecord], chosen: str, title: DeltaGenerator, rows: Sequence[Mapping[str, Any]]
+) -> Shown | None:
     """Headline, bars, matrix and metrics; returns what is compared, None where the runs keep no matrix."""
     left, right = st.columns([5, 5.2], gap="medium")
     with left:
@@ -205,5 +211,5 @@ def show(records: Mapping[str, TailRecord], chosen: str, title: DeltaGenerator) 
         bars(shown)
     with right:
         matrix(shown, which)
-    figures(shown, st.columns(3, gap="medium"))
+    figures(shown, st.columns(3, gap="medium"), rows)
     return shown

@@ -19,6 +19,7 @@ from core.data.tar_images import small_square
 from core.lab import tail_shelf
 from core.lab.tail_answer import Answer, answer, answer_words
 from core.lab.tail_classify import Classifier, classify, load_classifier
+from core.lab.tail_looks import shipped_looks, strange_words
 from core.lab.tail_sets import SIDE
 from core.lab.tail_shelf import SHIPPED, WEIGHTS_OF
 from core.lab.tail_view import Moment, moment
@@ -31,6 +32,9 @@ TOP = 4
 """Classes that are listed of each answer."""
 SEEN = 160
 """Width in pixels at which the network's small picture is shown."""
+
+LIMITS = "Its colours and grain are within those of the training images, which is no proof that it is of their kind."
+"""What passing the look at colours is worth."""
 
 WARNINGS = {
     "pbc": "These networks have seen single blood cells under the microscope only, at 32 pixels, rare kinds a few times. Whatever you drop, they "
@@ -133,7 +137,7 @@ def show(page_set: str) -> None:
     except (FileNotFoundError, ValueError) as problem:
         st.warning(str(problem), icon=":material/broken_image:")
         return
-    draw(what.rgb, chosen.picture.name, answers)
+    draw(data, what.rgb, chosen.picture.name, answers)
     for note in what.notes:
         st.caption(note)
 
@@ -177,11 +181,14 @@ def _through_runner(data: str, methods: tuple[str, ...], what: uploads.Chosen) -
     return memory[key]
 
 
-def draw(rgb: np.ndarray, name: str, answers: dict[str, Answer]) -> None:
-    """What the networks see, and what each says, with the classes it is confused among."""
+def draw(data: str, rgb: np.ndarray, name: str, answers: dict[str, Answer]) -> None:
+    """What the networks see, and what each says, with the classes it is confused among; a picture of another kind is said to be one."""
+    small, looks = small_square(rgb, SIDE), shipped_looks(data)
+    strange = looks is not None and looks.strange(small)
+    if looks is not None and strange:
+        st.warning(strange_words(looks), icon=":material/warning:")
     picture, *columns = st.columns([2, *([3] * len(answers))], gap="medium")
     with picture:
-        small = small_square(rgb, SIDE)
         st.image(
             np.repeat(np.repeat(small, 5, 0), 5, 1),
             width=SEEN,
@@ -201,7 +208,7 @@ def draw(rgb: np.ndarray, name: str, answers: dict[str, Answer]) -> None:
                 key=f"confusion-answer-{method}",
                 alt=f"The {TOP} most likely classes under {said.title}",
             )
-            st.markdown(answer_words(said))
+            st.markdown(answer_words(said, record=not strange))
     said = {a.classes[a.said] for a in answers.values()}
     agree = (
         "All networks name the same class."
@@ -209,5 +216,7 @@ def draw(rgb: np.ndarray, name: str, answers: dict[str, Answer]) -> None:
         else "The networks disagree; one picture decides nothing."
     )
     st.caption(
-        f"{agree} What a softmax says is no probability that can be believed; how often such an answer was right stands beside it."
+        f"{agree} What a softmax says is no probability that can be believed"
+        + ("." if strange else "; how often such an answer was right stands beside it.")
+        + ("" if looks is None or strange else f" {LIMITS}")
     )

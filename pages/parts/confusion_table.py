@@ -156,15 +156,16 @@ def _settings(rows: Sequence[Mapping[str, Any]]) -> None:
         mine = [s for s in found if s.data == name]
         st.subheader(f"How much the settings matter, on {SETS[name].lower()}")
         st.caption(
-            "Blue circles: the worst classes. Grey squares: overall. Dotted: the worst classes under CE."
+            "Blue circles: the worst classes. Grey squares: overall. Dotted: the worst classes under CE at the same seed."
         )
         shown = [Setting(s.label, s.values, s.usual, s.worst, s.overall, s.reference, s.noise) for s in mine]
         panels(setting_charts(shown), f"confusion-settings-{name}", wide=4 if len(shown) > 2 else 2)
         for one in mine:
             st.markdown(f"- {sensitivity_words(one)}")
         st.caption(
-            "One setting of CAR (count EMA) moved while the others stay, one seed each, test images. The usual value is bold. The grey band is what "
-            "two seeds of the usual setting would often lie apart. Nothing was chosen here: the table has the usual values throughout."
+            "One setting of CAR (count EMA) moved while the others stay, one seed each, test images. The usual value is bold. The grey band is for "
+            "the circles alone: two standard errors around the usual value's, as far as two seeds of one setting would often lie apart. Nothing was "
+            "chosen here: the table has the usual values throughout."
         )
 
 

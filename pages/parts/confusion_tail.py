@@ -56,7 +56,7 @@ def show(both: tuple[Moment, Moment]) -> None:
     _table(seen)
     st.caption(
         f"Batches are drawn with the training frequencies of {len(now.classes)} classes, and each sample errs as {now.title} does on new images "
-        f"after {now.epoch + 1} epochs; in training it is the soft errors on training images that count. Shares under the naive memory are "
+        f"after epoch {now.epoch + 1}; in training it is the soft errors on training images that count. Shares under the naive memory are "
         "in closed form: 1 − (1 − m)ᴮ, m the class's share of the training images and B the batch."
     )
 

@@ -9,6 +9,7 @@ import streamlit as st
 from core.data.corruptions import BLURS, DIGITALS, NOISES, WEATHERS
 from core.figures.temperature_frame import description, sentence_of
 from core.lab.sparse_words import CORRUPTION_WORDS
+from pages.parts.screen import on_phone
 
 CONFIG = {"displayModeBar": False}
 PLAYER = 56
@@ -85,4 +86,4 @@ def usual(key: str, default: Any) -> Any:
 
 def narrow(key: str) -> bool:
     """Whether charts of several panels stand under one another."""
-    return bool(st.toggle("Narrow screen", key=f"{key}-narrow", help="Panels under one another."))
+    return bool(st.toggle("Narrow screen", on_phone(), key=f"{key}-narrow", help="Panels under one another."))

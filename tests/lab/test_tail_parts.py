@@ -81,7 +81,7 @@ def test_settings_stand_beside_their_usual_value_at_one_seed() -> None:
     assert alpha.worst == pytest.approx((0.45, 0.54, 0.39)) and alpha.reference == pytest.approx(0.39)
     said = sensitivity_words(alpha)
     assert "from 39.0\u00a0% (at 2) to 54.0\u00a0% (at 0.5); the usual value is 0.5" in said
-    assert "At 2 CAR is no better than CE" in said
+    assert "At 2 CAR is no better than CE" in said and "points, two standard errors)" in said
     assert "CAR stays above CE throughout" in sensitivity_words(found[1])
     alone = [made.row("pbc", "car-count", 0.5, seeds=1), made.row("pbc", "car-count@r0=0.05", 0.4, seeds=1)]
     (r0,) = sensitivities(alone)

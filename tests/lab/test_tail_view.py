@@ -35,6 +35,7 @@ from core.lab.tail_words import (
     memory_words,
     metrics,
     payers,
+    seeds_words,
 )
 from tests.lab import made_confusion as made
 
@@ -239,12 +240,16 @@ def test_memory_and_lambda_in_words_and_numbers() -> None:
     assert "holds lymphocytes with a chance of 28\u00a0%" in naive[0] and "does not make up" in naive[1]
     count = memory_words(seen, "lymphocyte", "count", "max")
     assert "settles at the truth, 70\u00a0%" in count[0] and "count more than their errors" in count[1]
-    assert "Without Λ" in memory_words(seen, "lymphocyte", "present only", "none")[1]
+    assert (
+        "Without Λ, CAR sees 100\u00a0% of their errors"
+        in memory_words(seen, "lymphocyte", "present only", "none")[1]
+    )
 
 
 def test_names_of_classes() -> None:
     assert (label_of("ig"), many_of("ig")) == ("immature gran.", "immature granulocytes")
     assert (label_of("007_n01000049"), many_of("007_n01000049")) == ("n01000049", "images of n01000049")
+    assert (label_of("001_n01768244"), many_of("001_n01768244")) == ("trilobite", "images of trilobite")
     assert (label_of("frog"), many_of("frog"), many_of("deer")) == ("frog", "frogs", "deer")
 
 
@@ -271,6 +276,7 @@ def test_sets_won_and_lost_are_named() -> None:
     assert sets_won(made.table()) == {"pbc": True, "ham10000": False, "tiny": True}
     said = won_words(made.table())
     assert said.startswith("On 2 of 3 recorded sets") and said.endswith("not on Skin lesions.")
+    assert "(Blood cells, 3 seeds; Tiny ImageNet, 3 seeds)" in said
     assert won_words([made.row("pbc", "ce", 0.4)]) == ""
     none = [made.row("tiny", "ce", 0.0), made.row("tiny", "car-paper", 0.0)]
     assert "On Tiny ImageNet neither finds a single one" in won_words(none) and "neither" not in said
@@ -282,6 +288,9 @@ def test_the_best_loss_without_car_stands_beside_it_and_ce_and_mixing_do_not_cou
     said = rival_words(rows)
     assert "Blood cells, logit adjustment 55.0 against 55.0\u00a0% (level)" in said
     assert "Skin lesions, logit adjustment 55.0 against 39.0\u00a0% (CAR behind)" in said
+    assert said.startswith("**On 1 of 3 recorded sets a loss without CAR finds more")
+    ahead = rival_words([made.row("pbc", "car-count", 0.5), made.row("pbc", "adjusted", 0.4)])
+    assert ahead.startswith("**On the one set where another loss is recorded no loss without CAR finds more")
     assert rival_words([made.row("pbc", "ce", 0.4)]) == ""
 
 
@@ -292,13 +301,31 @@ def test_the_motive_is_told_as_it_was_measured() -> None:
         "CE finds 90\u00a0% of its worst two classes among its training images and 40\u00a0% among new ones"
         in said
     )
-    assert "CAR (count EMA), 90\u00a0% and 55\u00a0%" in said and "learned and not found again" in said
+    assert "(lost on the way: 56\u00a0% of what is learned)" in said
+    assert "CAR (count EMA) finds 90\u00a0% in training and 55\u00a0% on new images" in said
+    assert said.endswith("Its difference is +0.0 points in training and +15.0 points on new images.")
     assert "of the tail classes among" in motive_words(rows, "tiny")
-    unlearned = [r | {"worst_classes_train": 0.5} for r in rows]
-    assert "not even learned" in motive_words(unlearned, "pbc")
-    kept = [r | {"worst_classes_train": 0.85, "worst_classes": 0.8} for r in rows]
-    assert "mostly found again" in motive_words(kept, "pbc")
+    unlearned = [r | {"worst_classes_train": 0.0, "worst_classes": 0.0} for r in rows]
+    assert "nothing of them is learned" in motive_words(unlearned, "pbc")
+    assert "difference" not in motive_words(unlearned, "pbc")
+    kept = [r | {"worst_classes_train": 0.8, "worst_classes": 0.8} for r in rows]
+    assert "lost on the way" not in motive_words(kept, "pbc")
     assert motive_words(rows, "cifar10") == ""
+
+
+def test_what_all_seeds_come_to_stands_under_one_seed() -> None:
+    first, second = (moment(made.record(m), LAST) for m in ("ce", "car-count"))
+    rows = [
+        made.row("pbc", m, w) | {"sigma1": s, "by_seed": {0: {}, 1: {}, 2: {}}}
+        for m, w, s in (("ce", 0.4, 0.9), ("car-count", 0.55, 0.8))
+    ]
+    _, worst, sigma = seeds_words(first, second, rows)
+    assert worst == "3 seeds: 40.0 → 55.0\u00a0%" and sigma == "3 seeds: 0.90 → 0.80"
+    one = [r | {"seeds": [0], "by_seed": {0: {}}} for r in rows]
+    unlike = [rows[0], rows[1] | {"seeds": [0, 1], "by_seed": {0: {}, 1: {}}}]
+    early = moment(made.record("ce"), 0)
+    assert seeds_words(first, second, one) == seeds_words(first, second, unlike) == ("", "", "")
+    assert seeds_words(early, second, rows) == seeds_words(first, first, rows) == ("", "", "")
 
 
 def test_spectra_and_the_line_of_sigma_are_those_of_the_kept_epochs() -> None:

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.data.phantoms import draw
 from core.lab import tail_shelf
+from core.lab.tail_looks import Looks, shipped_looks
 from core.lab.tail_schedule import Schedule, build_classifier
 from core.lab.tail_view import moment
 from core.nets.weights import save_tensors
@@ -23,6 +24,8 @@ from tests.lab import made_confusion as made
 from tests.pages.driving import page, png, ran, text
 
 TINY = Schedule(width=4, depth=8)
+ANYTHING = Looks(np.zeros(8), np.zeros((8, 8)), 1.0, 0.0, {})
+"""Looks that no picture is foreign to."""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, weights: Path) -> None:
     for name in ("records", "table", "other_networks", "sets"):
         monkeypatch.setattr(tail_shelf, name, getattr(made, name))
     monkeypatch.setattr(confusion_images, "ASSETS", weights)
+    monkeypatch.setattr(confusion_images, "shipped_looks", lambda data: ANYTHING)
 
 
 def test_the_first_screen_says_who_pays() -> None:
@@ -189,7 +193,7 @@ def test_the_table_sorts_by_numbers_and_marks_what_validation_chose() -> None:
     assert "On 2 of 3 recorded sets" in said and "not on Skin lesions" in said
     assert "Λ, weights of classes" in said and "± 1.4, one seed" in said
     assert "Skin lesions, logit adjustment 55.0 against" in said and "(CAR behind)" in said
-    assert "learned and not found again, as the paper says" in said
+    assert "of what is learned)" in said and "points in training and" in said
     assert "α, weight of the regularizer" in said and "At 2 CAR is no better than CE" in said
     assert "ViT-Tiny" in said and not any("@" in m or "alpha" in m for m in table["Method"])
     assert "was chosen on the validation part" in said
@@ -226,10 +230,18 @@ def test_a_picture_is_classified_by_both_networks_with_what_they_confuse() -> No
     upload(app, ("cell.png", png(draw(3).image)))
     said = text(app)
     assert "**CE** says" in said and "**CAR (count EMA)** says" in said
+    assert "within those of the training images" in said
     assert "test images that it called so" in said or "It called no test image so" in said
     shares = [d.value for d in app.dataframe if "share" in d.value.columns]
     assert len(shares) == 2 and all(0 < s["share"].sum() <= 1 + 1e-6 for s in shares)
     assert app.image
+
+
+def test_a_picture_of_another_kind_has_no_track_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confusion_images, "shipped_looks", shipped_looks)
+    said = text(upload(page("confusion"), ("photo.png", png(draw(3).image))))
+    assert "does not look like the training images" in said and "**CE** says" in said
+    assert "test images that it called so" not in said and "It called no test image so" not in said
 
 
 def test_a_broken_picture_is_a_sentence_and_the_other_goes_on() -> None:
