@@ -211,6 +211,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     figures: dict[str, float] = {}
     try:
         for classes in (100, 1000):
+            print(f"Steps at {classes:,} classes, {turns} turns each …", file=sys.stderr, flush=True)
             taken = in_turns(steps(classes, args.stem, args.seed), turns)
             middle = {name: statistics.median(t) for name, t in taken.items()}
             pairs = [b / a for a, b in zip(taken["CE"], taken["CE + CAR"], strict=True)]
@@ -224,12 +225,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 {"classes": classes, "tool": "CAR's term", "ms": 1e3 * statistics.median(own["CAR's term"])}
             )
             figures[f"term_over_step_k{classes}"] = rows[-1]["ms"] / (1e3 * middle["CE"])
+        print("The term beside a full SVD …", file=sys.stderr, flush=True)
         taken = in_turns(terms(1000, args.seed), max(turns // 3, 3), 1)
         middle = {name: statistics.median(t) for name, t in taken.items()}
         rows.append({"classes": 1000, "tool": "term by full SVD", "ms": 1e3 * middle["term by full SVD"]})
         figures["ratio_svd_k1000"] = middle["term by full SVD"] / middle["CAR's term"]
     finally:
         torch.set_num_threads(threads)
+    print(f"Memory at {MANY:,} classes …", file=sys.stderr, flush=True)
     memory = _memory_row(MANY)
     return {
         "rows": [*rows, memory],

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core.car.metrics import FEW_CLASSES
 from core.lab.tail_own_measure import OwnAnswer, Stream
 
 WEIGHT_WORDS = {
@@ -231,8 +232,9 @@ def figure_rows(answer: OwnAnswer) -> list[tuple[str, float, str]]:
             + (", as if all were equally frequent" if answer.own.shares else ""),
         ),
         ("worst class", f.worst, f"recall of {_worst_of(answer)}"),
-        ("mean of the worst ten", f.worst_ten, "of all, where there are fewer"),
     ]
+    if len(answer.own.classes) > FEW_CLASSES:
+        rows.append(("mean of the worst ten", f.worst_ten, "recall of the ten classes found least"))
     if answer.counts is not None:
         rows += [
             ("head", f.head, "mean recall of the classes with most training samples"),
