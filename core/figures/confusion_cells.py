@@ -221,15 +221,24 @@ def ribbons(go: Any, flows: Sequence[Stream], k: int) -> Any:
         x, y = _band(f.true, f.predicted, k, RIBBON * f.weighted / most)
         xs += [*x, None]
         ys += [*y, None]
-    return _polygons(go, xs, ys, "rgba(22,25,29,0.30)", "streams")
+    return _polygons(
+        go, xs, ys, "rgba(22,25,29,0.07)", "streams", {"width": 1.3, "color": "rgba(22,25,29,0.5)"}
+    )
 
 
-def _polygons(go: Any, xs: list[float | None], ys: list[float | None], colour: str, name: str) -> Any:
+def _polygons(
+    go: Any,
+    xs: list[float | None],
+    ys: list[float | None],
+    colour: str,
+    name: str,
+    line: dict[str, Any] | None = None,
+) -> Any:
     def rounded(values: list[float | None]) -> list[float | None]:
         return [None if v is None else round(v, 3) for v in values] or [None]
 
     return go.Scatter(
-        x=rounded(xs), y=rounded(ys), mode="lines", fill="toself", fillcolor=colour, line={"width": 0, "color": colour}, hoverinfo="skip",
+        x=rounded(xs), y=rounded(ys), mode="lines", fill="toself", fillcolor=colour, line=line or {"width": 0, "color": colour}, hoverinfo="skip",
         showlegend=False, name=name,
     )  # fmt: skip
 
@@ -269,5 +278,5 @@ def axes(classes: Sequence[str], edge: bool) -> tuple[dict[str, Any], dict[str, 
         "title": {"text": "called" if named else "called, from head to tail"},
     }  # fmt: skip
     if named:
-        x["ticktext"] = [short(c, 12) for c in classes]
+        x["ticktext"] = [short(c, 14) for c in classes]
     return x, y

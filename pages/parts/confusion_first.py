@@ -21,7 +21,7 @@ from core.lab.tail_view import Moment, epochs_of, moment
 from core.lab.tail_words import headline, label_of, metrics, seeds_words
 from pages.parts.confusion_evidence import compact
 
-HEIGHT = 300
+HEIGHT = 340
 CONFIG = {"displayModeBar": False}
 
 
@@ -135,8 +135,8 @@ def bars(shown: Shown) -> None:
     )
     figure.update_layout(legend={"font": {"size": 12}})
     if len(shown.labels) <= MANY:  # bars are thin here: small print, and room for who is worst
-        figure.update_traces(textfont={"size": 10}, selector={"type": "bar"})
-        figure.update_traces(insidetextfont={"size": 10}, selector={"type": "bar"})
+        figure.update_traces(textfont={"size": 11}, selector={"type": "bar"})
+        figure.update_traces(insidetextfont={"size": 11}, selector={"type": "bar"})
         figure.update_traces(textfont={"size": 11}, selector={"name": "worst"})
         if len(shown.labels) > LEGIBLE and len(both) > 1:
             figure.update_traces(textposition="none", selector={"type": "bar"})
