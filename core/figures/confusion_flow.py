@@ -176,7 +176,7 @@ def _words(s: Decomposed, flows: Sequence[Stream], classes: Sequence[str], title
     each = [stream(f.rate, classes[f.true], classes[f.predicted]) for f in flows]
     f = flows[0]
     part = percent(float(s.u[f.predicted]) * f.weighted * float(s.v[f.true]) / s.sigma)
-    first = f"The heaviest stream{under}: {each[0]}. It alone makes {part} of the largest singular value."
+    first = f"The heaviest stream{under}: {each[0].rstrip('.')}. It alone makes {part} of the largest singular value."
     if len(flows) > 1 and len({f.predicted for f in flows}) == 1:
         first = f"All heavy streams{under} end in {classes[f.predicted]}; the first: {each[0]}."
     lost, gains = int(np.argmax(s.v)), int(np.argmax(s.u))

@@ -35,14 +35,12 @@ COLUMNS = {
     "tail": st.column_config.Column(
         "Tail, %", help="Mean recall of the rare third, or of classes below 20 images."
     ),
-    "worst": st.column_config.Column(
-        "Worst class, %", help="The lowest recall. A minimum is a noisy figure."
-    ),
+    "worst": st.column_config.Column("Lowest, %", help="The lowest recall. A minimum is a noisy figure."),
     "worst_classes": st.column_config.Column(
-        "Worst classes, %", help="Mean recall of the worst two; with more than ten classes, of the tail."
+        "Worst, %", help="Mean recall of the worst two; with more than ten classes, of the tail."
     ),
     "worst_classes_train": st.column_config.Column(
-        "The same in training, %", help="Mean recall of the same classes on the training images."
+        "Worst, training, %", help="Mean recall of the worst classes on the training images."
     ),
     "macro_f1": st.column_config.Column("Macro F1, %"),
     "wr": st.column_config.Column(
@@ -80,7 +78,7 @@ def show(
         column_config=COLUMNS,
         hide_index=True,
         width="stretch",
-        height=min(36 * (len(ordered) + 1) + 4, 430),
+        height=min(36 * (len(ordered) + 1) + 4, 580),
         key="confusion-table",
         alt="Table of all methods on all sets: accuracy, recall of rare and worst classes, and the spectrum, mean and deviation over seeds",
     )
