@@ -186,6 +186,10 @@ def show_result(result: dict[str, Any]) -> None:
         show([percent(r) for r in result["iterations"]])
     print("\nUnlabelled images, under the four noises\n")
     show([percent(r) for r in result["samples"]])
+    print(
+        "\nBelow: gain_points is TA-CSC with BN and λ adapted less the ResNet with nothing (trained alike, the longest pair), gain_over_bn_points\n"
+        "the same less the ResNet with BN, lambda_points what λ adds to TA-CSC's own BN, bn_points what the ResNet gains by BN."
+    )
     if result["missing"]:
         print("\n" + "\n".join(result["missing"]))
 

@@ -127,13 +127,24 @@ def _keys(go: Any, sides: Sequence[tuple[str, str]], methods: Sequence[str]) -> 
 def _sentence(
     levels: Sequence[int], sides: Sequence[tuple[str, str, dict[str, np.ndarray]]], methods: Sequence[str], target: float, corruption: str
 ) -> str:  # fmt: skip
-    lead = "COAT" if "COAT" in methods else methods[0]
-    parts = [(side, t[lead][0, -1]) for _, side, t in sides if lead in t and np.isfinite(t[lead][0, -1])]
-    if not parts:
+    def told(k: int) -> str:
+        each = []
+        for m in methods:
+            values = [
+                f"{rate(float(t[m][0, k]))} {side}"
+                for _, side, t in sides
+                if m in t and np.isfinite(t[m][0, k])
+            ]
+            each += [f"{m} {listed(values)}"] if values else []
+        return "; ".join(each)
+
+    if not told(-1):
         return f"Coverage at severity {levels[-1]} was not measured."
-    told = listed([f"{rate(float(v))} {side} adaptation" for side, v in parts])
     of = f" of {corruption}" if corruption else ""
-    return f"At severity {levels[-1]}{of} the sets of {lead} cover {told}; promised are {promised(1 - target)}, for images without shift."
+    said = f"Coverage at severity {levels[-1]}{of}, before and after adaptation: {told(-1)}"
+    if levels[0] == 0 and told(0):
+        said += f". On clean images: {told(0)}"
+    return f"{said}. Promised are {promised(1 - target)}, for images without shift."
 
 
 def _words(

@@ -33,6 +33,9 @@ DARK = "#16191D"
 APART = [[0.0, "#B79BD3"], [0.25, "#DACDE9"], [0.5, "#F4F4F1"], [0.75, "#C4E3C4"], [1.0, "#7FBF86"]]
 """Below the trained λ purple, above it green."""
 
+ALIKE = 1.1
+"""Up to this ratio the largest and the smallest adapted λ of a map are called alike."""
+
 
 def lambda_severity(
     layers: Sequence[str],
@@ -219,10 +222,16 @@ def lambda_map(
             figure.add_hline(y=k - 0.5, line={"color": GREY, "width": 2})
     flat = [(float(v), rows[i], levels[j]) for i, row in enumerate(lam) for j, v in enumerate(row) if math.isfinite(v)]  # fmt: skip
     low, high = min(flat), max(flat)
-    sentence = (
-        f"In the {layer} adaptation moves λ from {number(base)} to between {number(low[0])} ({low[1]}, severity {low[2]}) and "
-        f"{number(high[0])} ({high[1]}, severity {high[2]})."
-    )
+    if high[0] < ALIKE * low[0]:
+        sentence = (
+            f"In the {layer} adaptation moves λ from {number(base)} to {number(high[0])} whatever the corruption and its severity "
+            f"({low[0]:.3g} to {high[0]:.3g})."
+        )
+    else:
+        sentence = (
+            f"In the {layer} adaptation moves λ from {number(base)} to between {number(low[0])} ({low[1]}, severity {low[2]}) and "
+            f"{number(high[0])} ({high[1]}, severity {high[2]})."
+        )
     each = "; ".join(
         f"{c} {', '.join(t or 'unknown' for t in line)}" for c, line in zip(rows, texts, strict=True)
     )

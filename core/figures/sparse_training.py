@@ -271,7 +271,7 @@ def _epoch_words(names: Sequence[str], zeros: np.ndarray, rest: np.ndarray, righ
         f"{n} {rate(float(z))} zeros and an error of {rate(float(r))}"
         for n, z, r in zip(names, zeros[-1], rest[-1], strict=True)
     ]
-    ends = "" if right is None else f" The network has {rate(float(right[-1]))} right."
+    ends = "" if right is None else f" Of the augmented training images {rate(float(right[-1]))} are right."
     return (
         f"After epoch {len(zeros)}: {'; '.join(last if len(last) <= NAMED else [last[0], last[-1]])}.{ends}"
     )

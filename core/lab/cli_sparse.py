@@ -60,7 +60,7 @@ def sparse(args: argparse.Namespace) -> None:
         FileNotFoundError: There is no such plan, the data are not there, or nothing is finished that could be recorded.
     """
     from core.lab import sparse_queue
-    from core.lab.sparse_shelf import COMMAND, WIDTH, planned, write_shelf
+    from core.lab.sparse_shelf import COMMAND, WIDTH, keys, planned, write_shelf
     from core.lab.sparse_train import Schedule
     from core.nets.weights import ASSETS
 
@@ -71,8 +71,10 @@ def sparse(args: argparse.Namespace) -> None:
         )
     runs = planned(width) if args.plan is None else sparse_queue.read_plan(args.plan, width)
     if args.status:
+        print(f"In {args.work}:")
         for run in runs:
-            print(run.key, sparse_queue.state_of(args.work, run))
+            shipped = " (recorded in the project's assets)" if run.key in keys() else ""
+            print(f"{run.key} {sparse_queue.state_of(args.work, run)}{shipped}")
         return
     if not args.record_only:
         if args.data is None:
@@ -107,7 +109,10 @@ def add_adapt(commands: Any) -> None:
     )
     one.add_argument("--severity", type=int, choices=SEVERITIES, default=3, help="1 to 5 (default 3)")
     one.add_argument(
-        "--network", default=NETWORK, metavar="KEY", help=f"a network that ships (default {NETWORK})"
+        "--network",
+        default=NETWORK,
+        metavar="KEY",
+        help=f"a network that ships: the name of a file in assets/weights without sparse- (default {NETWORK})",
     )
     one.add_argument("--crops", type=int, default=100, help="how many, at most 100")
     for name in ("steps", "rate", "reach"):

@@ -22,6 +22,9 @@ ANALOGY = (
 )
 """The information-bottleneck reading, and what it is not."""
 
+HARDLY = 0.1
+"""Layers with a smaller share of zero codes are hardly sparse, and that is said."""
+
 
 def story_words(view: Story) -> str:
     """What λ did in training, phase by phase."""
@@ -61,6 +64,11 @@ def plane_words(view: Plane) -> str:
         f"rebuild {percent(kept[0])}, then {percent(kept[1])} of their inputs' energy, while training accuracy goes from "
         f"{percent(float(view.accuracy[0]))} to {percent(float(view.accuracy[-1]))}."
     )
+    if last < HARDLY:
+        said += (
+            f" Sparse coding by name: with {percent(last)} zeros this is a filter bank with a small threshold, for training keeps λ where the task "
+            "wants it."
+        )
     return f"{said} {ANALOGY}"
 
 
@@ -76,11 +84,14 @@ def ablation_words(rows: Sequence[Mapping[str, Any]]) -> str:
             if whole < NOTHING:
                 parts.append(f"{title}: adaptation gains nothing ({signed(whole)} points)")
                 continue
-            share = percent(min(max(bn / whole, 0), 1))
             alone = signed(gains.get("lambda", math.nan))
-            parts.append(
-                f"{title}: {whole:.1f} points, of which BN alone brings {signed(bn)} ({share}); λ alone brings {alone}"
-            )
+            if bn >= whole:
+                split = f"BN alone brings {signed(bn)}, so λ on top of it takes {bn - whole:.1f} away"
+            elif bn <= 0:
+                split = f"none of it by BN alone ({signed(bn)})"
+            else:
+                split = f"of which BN alone brings {signed(bn)} ({percent(bn / whole)})"
+            parts.append(f"{title}: {whole:.1f} points, {split}; λ alone brings {alone}")
         elif "bn" in gains:
             parts.append(f"{title}: BN alone {signed(gains['bn'])} points")
     return f"Gain over no adaptation. {'. '.join(parts)}." if parts else "No way of adaptation is recorded."
@@ -98,6 +109,8 @@ def iteration_words(rows: Sequence[Mapping[str, Any]]) -> str:
             )
     if not parts:
         return "What K does to adaptation is not recorded."
+    if len(parts) == 1:
+        return f"One K is recorded so far: {parts[0]}."
     said = f"Which way λ wants depends on K: {'; '.join(parts)}."
     return said + " With few steps the codes have not converged, and part of what adaptation follows is that."
 

@@ -9,7 +9,7 @@ import numpy as np
 from core.conformal.words import percent
 from core.lab.sparse_here import Watched
 from core.lab.sparse_landscape import Curve, Landscape
-from core.lab.sparse_phrases import CORRUPTION_WORDS, lam, wants
+from core.lab.sparse_phrases import CORRUPTION_WORDS, goes, lam, wants
 
 WAYS = (("none", "nothing adapted"), ("bn", "BN alone"), ("lambda", "λ alone"), ("both", "λ and BN"))
 
@@ -21,8 +21,9 @@ def watched_words(run: Watched) -> tuple[str, ...]:
         if run.severity == 0
         else f"{CORRUPTION_WORDS.get(run.corruption, run.corruption)} at severity {run.severity}"
     )
-    first = f"On {what} {wants(run.threshold[0], run.threshold[-1])}."
     steps = len(run.threshold) - 1
+    ends = goes if steps and still_moving(run.threshold) else wants
+    first = f"On {what} {ends(run.threshold[0], run.threshold[-1])}."
     second = (
         f"In {steps} steps on {run.seen} pictures without labels, the share of zero codes went from {percent(_mean(run.sparsity, 0))} to "
         f"{percent(_mean(run.sparsity, -1))} and the error R from {percent(_mean(run.error, 0))} to {percent(_mean(run.error, -1))}"

@@ -66,3 +66,21 @@ def wants(trained: np.ndarray, adapted: np.ndarray, subject: str = "the network"
     if abs(ratio - 1) < STILL:
         return f"{subject}'s {len(trained)} layers keep their λ on the whole ({first})"
     return f"{subject}'s {len(trained)} layers want {ratio:.2g} times their λ ({first})"
+
+
+def goes(trained: np.ndarray, adapted: np.ndarray) -> str:
+    """What λ does, without a full stop and without saying that anybody wants it. Arguments as in `wants`."""
+    if not len(trained):
+        return "there is no λ to move"
+    if not np.isfinite(adapted).all():
+        return "where λ goes is not recorded"
+    ratio = float(np.exp(np.log(adapted / trained).mean()))
+    still = abs(ratio - 1) < STILL
+    if len(trained) == 1:
+        return (
+            f"λ stays at {lam(adapted[0])}"
+            if still
+            else f"λ goes from {lam(trained[0])} to {lam(adapted[0])}"
+        )
+    first = f"first layer: from {lam(trained[0])} to {lam(adapted[0])}"
+    return f"λ of {len(trained)} layers {'stays where it was on the whole' if still else f'goes to {ratio:.3g} times its trained value'} ({first})"

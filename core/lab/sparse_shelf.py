@@ -125,7 +125,10 @@ def network(key: str, folder: Path = ASSETS) -> nn.Module:
         return load_unet(f"sparse-{key}", folder)
     path = folder / "weights" / f"sparse-{key}.safetensors"
     if not path.exists():
-        raise FileNotFoundError(f"The network {path.name} is missing. Make it with: {COMMAND}")
+        there = ", ".join(networks(folder)) or "none"
+        raise FileNotFoundError(
+            f"There is no network {key}. Here are: {there}. Others are made with: {COMMAND}"
+        )
     return _network(path, path.stat().st_mtime_ns)
 
 

@@ -20,7 +20,7 @@ from core.lab.sparse_evidence_words import (
     recorded_words,
     story_words,
 )
-from core.lab.sparse_phrases import CORRUPTION_WORDS, NOTHING, STILL, lam, points, wants
+from core.lab.sparse_phrases import CORRUPTION_WORDS, NOTHING, STILL, goes, lam, points, wants
 from core.lab.sparse_view import Severity
 from core.lab.tail_words import listed
 
@@ -41,7 +41,12 @@ def headline(view: Severity, at: int) -> str:
     """The page's first sentence at severity `at` (0 to 5): the λ that the network wants, what was lost, what BN recovers and what λ adds."""
     where = "On clean images" if at == 0 else f"At severity {at}"
     moved = view.threshold[at] if len(view.trained) else np.zeros(0)
-    first = f"{where} {wants(view.trained, moved)}."
+    if at == 0 and len(view.trained):
+        first = f"{where} {goes(view.trained, moved)}."
+    elif at and as_on_clean(view, at):
+        first = f"{where} {goes(view.trained, moved)}, as on clean images."
+    else:
+        first = f"{where} {wants(view.trained, moved)}."
     values = {way: float(view.accuracy[way][at]) for way in view.accuracy}
     clean, none = float(view.accuracy["none"][0]), values["none"]
     if math.isnan(none) or math.isnan(clean):
@@ -51,7 +56,14 @@ def headline(view: Severity, at: int) -> str:
     lost = clean - none
     if 100 * lost < NOTHING:
         return f"{first} Nothing is lost there: accuracy is {percent(none)}, on clean images {percent(clean)}. {_harm(values)}".rstrip()
-    return f"{first} {_recovered(values, lost)}"
+    return f"{first} {_recovered(values, lost, int(view.scored[at]))}"
+
+
+def as_on_clean(view: Severity, at: int) -> bool:
+    """Whether λ ends where it ends on clean images too, so that its move says nothing about the damage."""
+    if not len(view.trained) or not np.isfinite(view.threshold[[0, at]]).all():
+        return False
+    return bool(abs(float(np.exp(np.log(view.threshold[at] / view.threshold[0]).mean())) - 1) < SAME)
 
 
 def _clean_change(values: Mapping[str, float]) -> str:
@@ -74,8 +86,8 @@ def _harm(values: Mapping[str, float]) -> str:
     return f"Adaptation {'costs' if change < 0 else 'gains'} {points(change)}."
 
 
-def _recovered(values: Mapping[str, float], lost: float) -> str:
-    """BN alone, then λ on top of it."""
+def _recovered(values: Mapping[str, float], lost: float, scored: int) -> str:
+    """BN alone, then λ on top of it; less than one standard error of an accuracy on so many images is called no more than chance."""
     bn, both = values.get("bn", math.nan), values.get("both", math.nan)
     if math.isnan(bn):
         return f"Lost: {points(lost)} of accuracy; what adaptation recovers is not recorded."
@@ -93,6 +105,8 @@ def _recovered(values: Mapping[str, float], lost: float) -> str:
     more = both - bn
     if 100 * abs(more) < NOTHING:
         return f"{said}, λ adds nothing."
+    if scored and abs(more) < 0.5 / math.sqrt(scored):
+        return f"{said}, λ adds nothing that can be told from chance ({100 * more:+.1f}).".replace("-", "−")
     return f"{said}, λ {'adds' if more > 0 else 'takes away'} {points(more).split()[0]}."
 
 
@@ -117,18 +131,16 @@ def sentences(view: Severity, at: int) -> tuple[str, ...]:
     if at and alone is not None and np.isfinite(alone[at]):
         change = float(alone[at] - view.accuracy["none"][at])
         what = (
-            "changes nothing"
+            "changes next to nothing"
             if 100 * abs(change) < NOTHING
             else f"{'gains' if change > 0 else 'costs'} {points(change)}"
         )
         found.append(f"λ alone {what}.")
-    if at and len(view.trained) and np.isfinite(view.threshold[[0, at]]).all():
-        apart = float(np.exp(np.log(view.threshold[at] / view.threshold[0]).mean()))
-        if abs(apart - 1) < SAME:
-            found.append(
-                f"On clean images λ ends at practically the same place ({lam(float(view.threshold[0, 0]))}), so its move here says nothing "
-                "about the damage."
-            )
+    if at and as_on_clean(view, at):
+        found.append(
+            f"On clean images λ ends at practically the same place ({lam(float(view.threshold[0, 0]))}), so its move here says nothing "
+            "about the damage."
+        )
     if stopped := view.stopped[at]:
         which = listed(list(stopped[:3])) + (f" and {len(stopped) - 3} more" if len(stopped) > 3 else "")
         found.append(
@@ -151,7 +163,7 @@ def clean_words(view: Severity) -> str:
     clean = view.threshold[0]
     if not np.isfinite(clean).all():
         return "What adaptation does to λ on clean images is not recorded."
-    said = f"On clean images, where nothing needs to move, {wants(view.trained, clean, 'the objective')}."
+    said = f"On clean images, where nothing needs to move, {goes(view.trained, clean)}."
     ratio = float(np.exp(np.log(clean / view.trained).mean()))
     if ratio > 1 + STILL:
         said += " It pulls λ up whether or not something is wrong, so a larger λ by itself is no sign of damage; the difference to this row is."
@@ -179,16 +191,16 @@ def metrics(view: Severity, at: int) -> tuple[tuple[str, str, str], ...]:
         now = float(view.threshold[at, 0])
         value = lam(now) if math.isfinite(now) else "–"
         whose = f" of the first of {len(view.trained)} layers" if many else ""
-        told = f"Adapted λ{whose}; training left it at {lam(float(view.trained[0]))}."
+        told = f"λ{whose} after the steps of adaptation, whichever λ the pictures show; training left it at {lam(float(view.trained[0]))}."
     none, bn = float(view.accuracy["none"][at]), float(view.accuracy["bn"][at])
     after = float(view.accuracy.get("both", view.accuracy["bn"])[at])
     gain, share = after - none, "–"
     if 100 * gain >= NOTHING and math.isfinite(bn):
-        share = percent(min(max((bn - none) / gain, 0.0), 1.0))
+        share = percent(max((bn - none) / gain, 0.0)) if bn < after else "all"
     return (
-        ("λ of the first layer" if many else "λ", value, told),
+        ("adapted λ of the first layer" if many else "adapted λ", value, told),
         (
-            "accuracy after adaptation",
+            "accuracy on CIFAR-10, adapted",
             percent(after) if math.isfinite(after) else "–",
             f"Before: {percent(none) if math.isfinite(none) else 'not recorded'}.",
         ),

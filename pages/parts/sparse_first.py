@@ -34,6 +34,14 @@ WHICH = {"adapted": "adapted λ", "trained": "trained λ"}
 MOVED = "sparse-moved"
 
 
+WHAT = (
+    "A sparse coding layer rebuilds its input from few atoms, and λ is what an atom costs: with a larger λ more codes are zero and less of the input "
+    "is kept. Training sets λ of every layer. Here λ may move again on a hundred damaged images without labels; BN, the statistics of batch "
+    "normalisation, is the older thing that can follow them."
+)
+"""What the words on this page mean, before the first of them is used."""
+
+
 @dataclass(frozen=True)
 class Scene:
     """What stands on the first screen, apart from its own controls.
@@ -78,6 +86,7 @@ def _screen(scene: Scene) -> None:
         st.rerun()  # a control of this part moved: what stands below follows it
     _advance()
     title = st.empty()
+    st.caption(WHAT)
     corruption, at, which = _controls(scene)
     view = None if scene.record is None else severity(scene.record, corruption, scene.beside)
     pictures, problem = sparse_pictures.chosen(source(), scene.mine, scene.seed)

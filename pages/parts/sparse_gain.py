@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.conformal.words import percent
 from core.figures.sparse_ablation import ablation as ablation_chart
 from core.figures.sparse_samples import samples as samples_chart
 from core.lab.sparse_record import SparseRecord
@@ -26,6 +27,7 @@ from core.lab.sparse_view import (
     title_of,
 )
 from core.lab.sparse_words import ablation_words, iteration_words, recorded_words
+from core.lab.tail_words import listed
 from core.settings.tacsc import ADAPTATIONS
 from pages.parts import sparse_oracle, sparse_shift
 from pages.parts.sparse_chart import FAMILIES, chart, narrow, words_of
@@ -61,7 +63,7 @@ def show(scene: Scene, records: Mapping[str, SparseRecord]) -> None:
             elif name == TABS[1]:
                 sparse_oracle.show(scene.record, compact)
             else:
-                _images_and_k(scene.record, records, compact)
+                _images_and_k(scene.record, scene.beside, records, compact)
 
 
 def _mean(record: SparseRecord, names: tuple[str, ...], adapt: str) -> float:
@@ -137,26 +139,34 @@ def _table(rows: tuple[dict[str, Any], ...]) -> None:
     )
 
 
-def _images_and_k(record: SparseRecord, records: Mapping[str, SparseRecord], compact: bool) -> None:
+def _images_and_k(
+    record: SparseRecord, beside: SparseRecord | None, records: Mapping[str, SparseRecord], compact: bool
+) -> None:
     by_count, rows = by_samples(record), by_iterations(records)
     counts = sorted({r["samples"] for r in by_count if r["samples"]})
     known = {(r["adapt"], r["samples"]): r["accuracy"] for r in by_count}
     lines = {way: [known.get((way, n), math.nan) for n in counts] for way in ADAPTATIONS[1:]}
     lines["none"] = [known.get(("none", 0), math.nan)] * len(counts)
-    if not counts and not rows:
+    several = rows if len(rows) > 1 else ()
+    if not counts and not several:
         st.info("Neither other numbers of images nor other K are recorded yet.", icon=":material/info:")
         return
     figure = samples_chart(
         counts,
         {way: lines[way] for way in ADAPTATIONS},
-        [r["iterations"] for r in rows],
-        {way: [r[way] for r in rows] for way in ADAPTATIONS} if rows else {},
+        [r["iterations"] for r in several],
+        {way: [r[way] for r in several] for way in ADAPTATIONS} if several else {},
         compact=compact,
     )
     chart(figure, "sparse-samples")
-    if rows:
-        st.markdown(iteration_words(rows))
+    if several:
+        st.markdown(iteration_words(several))
+    if beside is not None:
+        by_bn = {r["samples"]: r["accuracy"] for r in by_samples(beside) if r["adapt"] == "bn"}
+        held = [f"{percent(by_bn[n])} with {n}" for n in counts if n in by_bn]
+        if held:
+            st.markdown(f"A plain ResNet-18 with BN alone: {listed(held)} images.")
     st.caption(
-        f"Left {title_of(record)} by unlabelled images, right TA-CSC-18 by K, both under the four noises. K is part of the method: with few steps "
-        "an error remains at λ = 0, and whether adaptation pushes λ up or down depends on it."
+        f"{title_of(record)} by unlabelled images{', and TA-CSC-18 by K' if several else ''}, under the four noises. K is part of the method: with "
+        "few steps an error remains at λ = 0, and whether adaptation pushes λ up or down may depend on it."
     )

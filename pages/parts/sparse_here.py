@@ -96,13 +96,14 @@ def _controls(scene: Scene, offered: Mapping[str, str]) -> tuple[str, str, int, 
         )  # fmt: skip
         side = LARGE_SIDE if key in UNETS else SIDE
         pictures, problem = sparse_pictures.chosen(source(), scene.mine, scene.seed, side)
+        unfit = bool(problem) and source() == "yours" and scene.mine is not None
         corruption, severity = now()
         if not severity:
             corruption = "clean"
         busy = waiting.busy(NAME)
         under = f"{words_of(corruption)}, severity {severity}" if severity else "clean pictures"
         if st.button(
-            f"Adapt to {under}", type="primary", icon=":material/tune:", disabled=busy, key="sparse-go"
+            f"Adapt to {under}", type="primary", icon=":material/tune:", disabled=busy or unfit, key="sparse-go"
         ):  # fmt: skip
             waiting.take(NAME, _asked(key, pictures, corruption, severity, settings, scene.seed))
             st.rerun()
@@ -112,6 +113,11 @@ def _controls(scene: Scene, offered: Mapping[str, str]) -> tuple[str, str, int, 
     st.caption(
         f"{pictures.pictures.words} A quarter of them is held back and answered, λ follows the others; where many layers are sparse, fewer are used."
     )
+    if unfit:
+        st.info(
+            "Your picture cannot be used, as said above. Drop another one, or choose Drawn.",
+            icon=":material/image:",
+        )
     if problem and source() != "yours":
         st.info(problem, icon=":material/image:")
     return key, corruption, severity, settings

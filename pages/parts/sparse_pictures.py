@@ -76,8 +76,12 @@ def sources(side: int = SIDE) -> list[str]:
     return [s for s in SOURCES if s != "photos" or folder_of(side) is not None]
 
 
-def drop_here() -> Mine | None:
-    """Drop zone, gallery and slice of a visitor's own pictures. The first picture that is dropped goes onto the first screen."""
+def drop_here(seed: int) -> Mine | None:
+    """Drop zone, gallery and slice of a visitor's own pictures.
+
+    The first picture that is dropped goes onto the first screen; one that cannot be cut into crops (too small, or without any contrast) is said
+    here, and drawn ones stay.
+    """
     mine = uploads.drop_here(masks=False)
     seen = st.session_state.setdefault("sparse-dropped", set())
     ids = {u.id for u in mine}
@@ -99,7 +103,11 @@ def drop_here() -> Mine | None:
         return None
     for note in what.notes:
         st.caption(note)
-    return Mine(what.rgb, upload.picture.name, what.key)
+    mine_now = Mine(what.rgb, upload.picture.name, what.key)
+    _, problem = chosen("yours", mine_now, seed)
+    if problem:
+        st.warning(problem, icon=":material/broken_image:")
+    return mine_now
 
 
 def _forget() -> None:

@@ -16,7 +16,7 @@ from core.figures.sparse_coverage import coverage_lines
 from core.figures.sparse_shift import shift_roc
 from core.lab import shift_record, sparse_medical
 from core.lab.shift_record import ShiftRecord
-from core.lab.sparse_view import ADAPT_TITLES
+from core.lab.sparse_view import ADAPT_TITLES, TITLES
 from pages.parts import shelf
 from pages.parts.sparse_chart import FAMILY_OF, chart, words_of
 
@@ -53,11 +53,16 @@ def detector(compact: bool) -> None:
     _roc(record, at, count, compact)
     _auroc(record)
     st.caption(
-        f"Network {record.network}. The score asks how far λ and the reconstruction error want to move on new images, against a reference of "
-        f"{record.reference.get('images', '?')} clean ones that are not scored. About 1 is usual. It is a warning and no test of a hypothesis: "
-        "clean images of another kind raise it too."
+        f"Network: {_title(record.network)}, whichever is chosen above. The score asks how far λ and the reconstruction error want to move on new "
+        f"images, against a reference of {record.reference.get('images', '?')} clean ones that are not scored. About 1 is usual. It is a warning "
+        "and no test of a hypothesis: clean images of another kind raise it too."
     )
     shelf.way_to("coverage", "See the warning on Coverage", ":material/target:")
+
+
+def _title(key: str) -> str:
+    """A network's key as charts call it: `tacsc_all-k2-w16-s0` -> TA-CSC-18all."""
+    return TITLES.get(key.partition("-")[0], key)
 
 
 def _roc(record: ShiftRecord, at: int, count: int, compact: bool) -> None:
@@ -87,7 +92,7 @@ def _auroc(record: ShiftRecord) -> None:
             )
             line[f"severity {r.severity}"] = r.auroc
     st.dataframe(
-        list(lines.values()),
+        sorted(lines.values(), key=lambda line: -line["images"]),
         column_config={
             "corruption": st.column_config.TextColumn("Corruption"),
             "images": st.column_config.NumberColumn(
@@ -139,12 +144,13 @@ def promise(compact: bool) -> None:
     )
     st.markdown(
         "**A promise made on clean images is no promise on damaged ones.** Thresholds are calibrated on clean images with the network as it was "
-        "trained; corruption breaks the assumption that the next image is drawn alike, and adaptation mends the network, not the assumption."
+        "trained; corruption breaks the assumption that the next image is drawn alike. Adaptation changes the network, for better or worse, and "
+        "never mends the assumption: coverage may fall by it, on clean images too."
     )
     _ways(rows, data, corruption)
     st.caption(
-        f"U-Net on {SETS[data].lower()}, first layer TA-CSC, or a plain convolution. Orange before, blue after {ADAPT_TITLES[way]} followed "
-        "unlabelled images, none of which is scored."
+        f"Chart: U-Net on {SETS[data].lower()} whose first layer is TA-CSC; the table also has that with a plain convolution, where it is recorded "
+        f"(means over severities 1 to 5). Orange before, blue after {ADAPT_TITLES[way]} followed unlabelled images, none of which is scored."
     )
 
 

@@ -241,8 +241,9 @@ def test_coverage_has_colour_for_time_dash_for_method_and_the_target():
     assert [s.y0 for s in figure.layout.shapes] == [90.0] and "xaxis3" in figure.layout.to_plotly_json()
     said = sentence_of(figure).replace("\u00a0", " ")
     assert (
-        said == "At severity 5 the sets of COAT cover 60.0 % before adaptation and 70.0 % after adaptation; "
-        "promised are 90 %, for images without shift."
+        said
+        == "Coverage at severity 5, before and after adaptation: CRC 50.0 % before and 60.0 % after; COAT 60.0 % before and 70.0 % after. "
+        "On clean images: CRC 90.0 % before and 100.0 % after; COAT 90.0 % before and 100.0 % after. Promised are 90 %, for images without shift."
     )
     assert "Dice after: 79.0" in description(figure)
     alone = coverage_lines(

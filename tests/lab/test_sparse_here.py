@@ -175,7 +175,7 @@ def test_clean_pictures_classes_and_many_layers(crops: Pictures) -> None:
     )
     words = " ".join(watched_words(run))
     assert (
-        words.startswith("On clean pictures the network's 17 layers")
+        words.startswith("On clean pictures λ of 17 layers goes to")
         and "Nothing was damaged, and still" in words
     )
     assert "Right classes on the 16 pictures held back" in words and "ten kinds" not in words
@@ -246,11 +246,13 @@ def test_a_run_can_be_stopped(net: torch.nn.Module, crops: Pictures) -> None:
 def test_words_name_guards(net: torch.nn.Module, crops: Pictures) -> None:
     run = watch(net, crops, "gaussian_noise", 3, QUICK)
     said = watched_words(run)
-    assert said[0].startswith("On Gaussian noise at severity 3 the network wants λ = ")
+    assert said[0].startswith("On Gaussian noise at severity 3 λ goes from ")
     assert "In 3 steps on 12 pictures without labels" in said[1] and "ten kinds of things" in said[-1]
     assert "still moving when the 3 steps ended" in said[2]
     rests = replace(run, threshold=np.array([[0.1], [0.2], [0.21], [0.211]]))
-    assert "still moving" not in " ".join(watched_words(rests))
+    assert (
+        "still moving" not in " ".join(watched_words(rests)) and "wants λ = 0.21" in watched_words(rests)[0]
+    )
     held = replace(run, stopped={f"layer {k}": "its error rose to 0.61" for k in range(5)})
     words = " ".join(watched_words(held))
     assert (

@@ -98,7 +98,9 @@ def test_what_is_missing_is_said_with_the_command(shelf: Path, tmp_path: Path) -
         FileNotFoundError, match="tacsc-k16-w16-s0 is not recorded; recorded are .*resnet-w4-s0"
     ):
         record_of("tacsc", 16, folder=shelf)
-    with pytest.raises(FileNotFoundError, match=r"sparse-nothing\.safetensors is missing"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no network nothing\. Here are: fixed-k2-w4-s0, .*python -m core sparse"
+    ):
         network("nothing", shelf)
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "sparse-bad.safetensors").write_bytes(b"nothing of the kind")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.data.corruptions import CORRUPTIONS, NOISES
-from core.lab.sparse_phrases import points, wants
+from core.lab.sparse_phrases import goes, points, wants
 from core.lab.sparse_story import phases_of
 from core.lab.sparse_view import (
     Severity,
@@ -103,8 +103,10 @@ def test_headline_as_sketched() -> None:
         said
         == "At severity 3 the network wants λ = 0.25 instead of 0.12. BN alone recovers 13 of the 21 points lost, λ adds 3.4."
     )
-    assert headline(view(), 0).startswith(
-        "On clean images the network wants λ = 0.14 instead of 0.12. Nothing needs to move"
+    assert headline(view(), 0).startswith("On clean images λ goes from 0.12 to 0.14. Nothing needs to move")
+    alike = view(threshold=np.full((6, 1), 0.4))
+    assert headline(alike, 3).startswith(
+        "At severity 3 λ goes from 0.12 to 0.4, as on clean images. BN alone"
     )
 
 
@@ -117,6 +119,10 @@ def test_headline_as_sketched() -> None:
         ),
         (accuracy(0.70, 0.85, 0.71, 0.80), "BN alone recovers 15 of the 20 points lost, λ takes away 5."),
         (accuracy(0.70, 0.92, 0.71, 0.921), "BN alone recovers all of the 20 points lost, λ adds nothing."),
+        (
+            accuracy(0.70, 0.80, 0.71, 0.812),
+            "BN alone recovers 10 of the 20 points lost, λ adds nothing that can be told from chance (+1.2).",
+        ),
         (accuracy(0.70, 0.701, 0.72, 0.75), "BN alone recovers nothing of the 20 points lost, λ adds 4.9."),
         (
             accuracy(0.898, 0.85, 0.9, 0.84),
@@ -147,6 +153,12 @@ def test_lambda_goes_down_stays_or_moves_in_many_layers() -> None:
     )
     assert "keep their λ on the whole" in wants(many, 1.01 * many)
     assert "has no λ" in wants(np.zeros(0), np.zeros(0))
+    assert goes(one, np.array([0.121])) == "λ stays at 0.12" and "no λ" in goes(np.zeros(0), np.zeros(0))
+    assert (
+        goes(many, 2 * many)
+        == "λ of 17 layers goes to 2 times its trained value (first layer: from 0.1 to 0.2)"
+    )
+    assert "on the whole" in goes(many, 1.01 * many) and "not recorded" in goes(one, np.array([math.nan]))
     assert points(0.0104) == points(-0.01) == "1 point" and points(0.2) == "20 points"
     assert headline(severity(made.record("resnet"), "fog"), 2).startswith(
         "At severity 2 the network has no λ to move. BN alone"
@@ -160,9 +172,9 @@ def test_sentences_put_the_resnet_and_the_guards_beside_it() -> None:
     assert "A guard stopped 1 of 1 layers (first layer)" in said
     assert "The images that adaptation saw are not scored." in said and "±1.6 points" in said
     level = view(accuracy=accuracy(0.55, 0.76, 0.55, 0.761))
-    assert "ends level with it" in " ".join(sentences(level, 5)) and "λ alone changes nothing" in " ".join(
+    assert "ends level with it" in " ".join(
         sentences(level, 5)
-    )
+    ) and "λ alone changes next to nothing" in " ".join(sentences(level, 5))
     below = view(accuracy=accuracy(0.55, 0.7, 0.5, 0.7))
     assert "ends 6 points below" in " ".join(sentences(below, 5)) and "λ alone costs 5 points" in " ".join(
         sentences(below, 5)
@@ -178,9 +190,9 @@ def test_a_move_that_clean_images_make_too_is_no_sign_of_damage() -> None:
 
 
 def test_clean_images_pull_lambda_too() -> None:
-    assert "wants λ = 0.14 instead of 0.12" in clean_words(
+    assert "λ goes from 0.12 to 0.14" in clean_words(view()) and "pulls λ up whether or not" in clean_words(
         view()
-    ) and "pulls λ up whether or not" in clean_words(view())
+    )
     assert "leaves accuracy as it is" in clean_words(view())
     down = view(
         threshold=np.full((6, 1), 0.05), accuracy=accuracy(0.7, 0.7, 0.7, 0.7) | {"lambda": np.full(6, 0.8)}
@@ -195,7 +207,8 @@ def test_metrics_say_what_bn_alone_explains() -> None:
     assert (lam, after, share) == ("0.25", "85\u00a0%", "79\u00a0%") and "0.12" in told and "69" in before
     assert metrics(view(accuracy=accuracy(0.7, 0.6, 0.7, 0.65)), 3)[2][1] == "–"
     assert metrics(view(accuracy=accuracy(0.7, 0.6, 0.7, 0.75)), 3)[2][1] == "0\u00a0%"
-    assert metrics(severity(made.record("tacsc_all"), "fog"), 1)[0][0] == "λ of the first layer"
+    assert metrics(severity(made.record("tacsc_all"), "fog"), 1)[0][0] == "adapted λ of the first layer"
+    assert metrics(view(accuracy=accuracy(0.7, 0.8, 0.7, 0.78)), 3)[2][1] == "all"
 
 
 def test_training_is_read_with_its_phases() -> None:
