@@ -40,7 +40,7 @@ def shelf_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def recorded(monkeypatch: pytest.MonkeyPatch, shelf_folder: Path) -> None:
     records, networks, network = sparse_shelf.records, sparse_shelf.networks, sparse_shelf.network
     monkeypatch.setattr(sparse_shelf, "records", lambda: records(shelf_folder))
-    monkeypatch.setattr(sparse_shelf, "networks", lambda: networks(shelf_folder))
+    monkeypatch.setattr(sparse_shelf, "networks", lambda *_: networks(shelf_folder))
     monkeypatch.setattr(sparse_look, "network", lambda key: network(key, shelf_folder))
     monkeypatch.setattr(sparse_pictures, "MOST", 12)
     monkeypatch.setattr(sparse_pictures, "LARGE_MOST", 6)
@@ -56,7 +56,7 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise FileNotFoundError("No run of a sparse coding network is recorded.")
 
     monkeypatch.setattr(sparse_shelf, "records", missing)
-    monkeypatch.setattr(sparse_shelf, "networks", lambda: ())
+    monkeypatch.setattr(sparse_shelf, "networks", lambda *_: ())
     monkeypatch.setattr(sparse_look, "network", missing)
 
 
@@ -317,6 +317,15 @@ def test_the_oracle_stands_beside_what_adaptation_chose(monkeypatch: pytest.Monk
     assert "An oracle, not a method" in said and "Severity 3: had labels chosen" in said
     app.selectbox(key="sparse-oracle").set_value("fog")
     assert "Severity 5: had labels chosen" in text(ran(app))
+
+
+def test_a_picture_that_cannot_be_cut_is_said_at_the_drop_zone_and_nothing_adapts_to_it() -> None:
+    app = upload(page("sparse"), ("tiny.png", png(np.full((4, 4, 3), 90, np.uint8))))
+    assert any("tiny.png" in w.value or "32" in w.value for w in app.warning)
+    go = next(b for b in app.button if b.key == "sparse-go")
+    assert go.disabled and "cannot be used" in text(app)
+    app.segmented_control(key="picture").set_value("drawn")
+    assert not next(b for b in ran(app).button if b.key == "sparse-go").disabled
 
 
 def test_studies_that_are_not_recorded_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
