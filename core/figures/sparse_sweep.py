@@ -152,8 +152,8 @@ def sweep_sentence(
     base, after = _at(factors, stored, 1.0), _at(factors, refreshed, 1.0)
     (where, top), (beside, over) = _best(factors, stored), _best(factors, refreshed)
     said = (
-        f"{name[0].upper()}{name[1:]}: had labels chosen one multiple of λ, the best for {network} would be {number(where)} times the trained λ "
-        f"({points(top - base)} above it)"
+        f"{name[0].upper()}{name[1:]}: had labels chosen one multiple of λ, the best for {network} would be {number(where)} times the trained λ"
+        f"{', the largest that was tried' if where == factors[-1] else ''} ({points(top - base)} above it)"
     )
     if np.isfinite(adapted):
         here = _at(factors, stored, adapted)

@@ -16,7 +16,7 @@ from core.lab.sparse_look import Look, looks
 from core.lab.sparse_view import Severity
 from pages.parts import sparse_pictures
 
-TILE = 134
+TILE = 160
 """Width of a picture: four in a row on a desk, two on a telephone."""
 KEPT = 12
 
