@@ -99,11 +99,12 @@ def ablation_words(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def iteration_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """What K does, from `sparse_view.by_iterations`."""
-    parts = []
+    parts, ways = [], set()
     for row in rows:
         moved = row["adapted"] / row["threshold"]
         if math.isfinite(moved):
             how = "stays" if abs(moved - 1) < STILL else "goes up" if moved > 1 else "goes down"
+            ways.add(how)
             parts.append(
                 f"with K = {row['iterations']} it {how} ({lam(row['threshold'])} → {lam(row['adapted'])})"
             )
@@ -111,7 +112,9 @@ def iteration_words(rows: Sequence[Mapping[str, Any]]) -> str:
         return "What K does to adaptation is not recorded."
     if len(parts) == 1:
         return f"One K is recorded so far: {parts[0]}."
-    said = f"Which way λ wants depends on K: {'; '.join(parts)}."
+    if len(ways) == 1:
+        return f"Whichever K is recorded, λ {ways.pop()}: {'; '.join(parts)}."
+    said = f"Which way λ goes depends on K: {'; '.join(parts)}."
     return said + " With few steps the codes have not converged, and part of what adaptation follows is that."
 
 

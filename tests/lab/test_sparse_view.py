@@ -289,6 +289,8 @@ def test_ablations_as_rows_and_as_they_fell() -> None:
         2.1
     )
     assert "with K = 2 it goes up (0.12 → 0.25)" in iteration_words(k)
+    assert iteration_words(k).startswith("Whichever K is recorded, λ goes up")
+    assert iteration_words([k[0], k[1] | {"adapted": 0.01}]).startswith("Which way λ goes depends on K")
     assert "goes down" in iteration_words([k[0] | {"adapted": 0.01}]) and "not recorded" in iteration_words(
         []
     )
