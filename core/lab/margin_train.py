@@ -21,6 +21,7 @@ from torch import nn
 from core.lab.margin_sets import CLASSES, SIDE, Labelled
 from core.margin.losses import loss_of
 from core.nets.build import Spec, best_device, build, initialise
+from core.nets.mixed import mixed
 from core.nets.state import load_state, save_state
 from core.nets.weights import load_network, save_network
 from core.settings import MarginSettings
@@ -150,9 +151,7 @@ def fit(
             pick = order[b : b + schedule.batch]
             x = train.images[pick].to(device, memory_format=torch.channels_last)
             y, ignore = train.labels[pick].to(device), train.ignore[pick]
-            with torch.autocast(
-                device.type, torch.bfloat16, enabled=schedule.bfloat16 and device.type != "mps"
-            ):
+            with mixed(device, schedule.bfloat16):
                 logits = model(x)
             loss = loss_fn(logits, y, ignore.to(device) if bool(ignore.any()) else None)
             optimiser.zero_grad()

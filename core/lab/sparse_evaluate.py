@@ -20,6 +20,7 @@ from core.data.corruptions import CORRUPTIONS, NOISES, SEVERITIES, corrupt_many
 from core.lab.sparse_record import Cell
 from core.lab.sparse_train import Images, accuracy, prepared, write
 from core.nets.build import best_device
+from core.nets.mixed import mixed
 from core.settings.tacsc import AdaptSettings
 from core.tacsc.adapt import adapt, adapted_copy
 from core.tacsc.layer import sparse_layers
@@ -109,8 +110,8 @@ def score(net: nn.Module, x: torch.Tensor, labels: np.ndarray, plan: Plan) -> fl
         return accuracy(net, x, labels)
 
 
-def _autocast(plan: Plan) -> AbstractContextManager[Any]:
-    return torch.autocast(best_device().type, torch.bfloat16, enabled=plan.bfloat16)
+def _autocast(plan: Plan) -> AbstractContextManager[None]:
+    return mixed(best_device(), plan.bfloat16)
 
 
 def evaluate_cell(

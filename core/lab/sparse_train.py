@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 
 from core.nets.build import best_device
+from core.nets.mixed import mixed
 from core.nets.state import load_state, save_state
 from core.settings.tacsc import TacscSettings
 from core.tacsc.layer import sparse_layers
@@ -230,10 +231,7 @@ def fit(
             x = augmented(data.images[pick], rng).to(device)
             y = torch.from_numpy(data.labels[pick]).to(device)
             optimiser.zero_grad(set_to_none=True)
-            with (
-                torch.autocast(device.type, torch.bfloat16, enabled=schedule.bfloat16),
-                collect_sizes(net) as sizes,
-            ):
+            with mixed(device, schedule.bfloat16), collect_sizes(net) as sizes:
                 logits = net(x)
             logits = logits.float()
             loss = F.cross_entropy(logits, y)

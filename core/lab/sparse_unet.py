@@ -22,6 +22,7 @@ from torch import nn
 
 from core.data.corruptions import corrupt_many
 from core.nets.build import binary_score, initialise
+from core.nets.mixed import mixed
 from core.nets.state import load_state, save_state
 from core.nets.train import augment
 from core.nets.weights import load_tensors, save_tensors
@@ -176,10 +177,7 @@ def fit_unet(
             x, y = images[pick].contiguous(), masks[pick]
             x, y = augment(x, y, rng) if schedule.augmentation == "full" else turned(x, y, rng)
             optimiser.zero_grad(set_to_none=True)
-            with (
-                torch.autocast(device.type, torch.bfloat16, enabled=schedule.bfloat16),
-                collect_sizes(net) as sizes,
-            ):
+            with mixed(device, schedule.bfloat16), collect_sizes(net) as sizes:
                 logits = net(x.to(device, memory_format=torch.channels_last))
             loss = F.cross_entropy(logits.float(), y.to(device).long())
             (loss + l1_weight * l1_term(sizes)).backward()

@@ -32,6 +32,7 @@ from core.lab.tail_record import RunRecord, final_figures, read_run, run_name, s
 from core.lab.tail_schedule import Schedule, build_classifier, optimiser_of, rate_at
 from core.lab.tail_sets import Part, TailSet
 from core.nets.build import best_device
+from core.nets.mixed import mixed
 from core.nets.weights import save_tensors
 
 Report = Callable[[int, int, Mapping[str, Any]], None]
@@ -52,7 +53,7 @@ def score(
     matrix, total = np.zeros((k, k), np.int64), 0.0
     for i in range(0, len(part), batch):
         x = to_input(part.images[i : i + batch], data.mean, data.std).to(device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=schedule.bfloat16 and device.type != "mps"):
+        with mixed(device, schedule.bfloat16):
             logits = model(x)
         logits, truth = logits.float().cpu(), part.labels[i : i + batch]
         if bool(logits.isnan().any()):
@@ -132,7 +133,7 @@ def train_epoch(
         x, labels = x.to(device, memory_format=torch.channels_last), labels.to(device)
         for group in optimiser.param_groups:
             group["lr"] = rate_at(epoch * steps + b, schedule.epochs * steps, schedule)
-        with torch.autocast(device.type, torch.bfloat16, enabled=schedule.bfloat16 and device.type != "mps"):
+        with mixed(device, schedule.bfloat16):
             logits = model(x)
         value, part = loss(logits, labels, epoch, pasted, own)
         optimiser.zero_grad()

@@ -19,6 +19,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from core.nets.mixed import mixed
+
 OnStep = Callable[[int, int, dict[str, float]], None]
 
 
@@ -222,9 +224,7 @@ def fit_segmenter(
             for group in optimiser.param_groups:
                 group["lr"] = _rate(step, total, settings.learning_rate)
             x, y = x.to(device), y.to(device)
-            with torch.autocast(
-                device.type, torch.bfloat16, enabled=settings.bfloat16 and device.type != "mps"
-            ):
+            with mixed(device, settings.bfloat16):
                 logits = model(x.to(memory_format=torch.channels_last))
             heads = logits if isinstance(logits, tuple) else (logits,)  # SINet supervises two maps
             loss = torch.stack([segmentation_loss(head, y, settings.dice) for head in heads]).sum()
