@@ -5,12 +5,8 @@ It draws and asks; `core.lab.tail_classify` runs the networks through the one ru
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections import OrderedDict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -26,7 +22,8 @@ from core.lab.tail_view import Moment, moment
 from core.lab.tail_words import SETS, label_of
 from core.nets.weights import ASSETS
 from pages.components.gallery import gallery
-from pages.parts import shelf, uploads
+from pages.parts import uploads
+from pages.parts.queued import through_runner
 
 TOP = 4
 """Classes that are listed of each answer."""
@@ -159,26 +156,10 @@ def _choose(mine: list[uploads.Upload]) -> uploads.Upload:
 
 def _through_runner(data: str, methods: tuple[str, ...], what: uploads.Chosen) -> dict[str, Answer]:
     """The answers, from this session's memory or one after another with everybody else's."""
-    memory: OrderedDict[Any, dict[str, Answer]] = st.session_state.setdefault(
-        "confusion-answers", OrderedDict()
+    known = _moments(data)
+    return through_runner(
+        "confusion-answers", (data, methods, what.key), lambda: look(data, methods, what.rgb, known)
     )
-    key = (data, methods, what.key)
-    if key not in memory:
-        session = st.session_state.setdefault("session-id", uuid.uuid4().hex)
-        known = _moments(data)
-        ticket = shelf.RUNNER.submit((session, key), lambda on_step: look(data, methods, what.rgb, known))
-        place = st.empty()
-        try:
-            while (state := ticket.state()).status in ("waiting", "running"):
-                place.caption(f"Place {state.place} in the queue …" if state.place else "The networks look …")
-                time.sleep(0.05)
-            memory[key] = ticket.result()
-        finally:
-            ticket.leave()
-            place.empty()
-        while len(memory) > uploads.KEPT:
-            memory.popitem(last=False)
-    return memory[key]
 
 
 def draw(data: str, rgb: np.ndarray, name: str, answers: dict[str, Answer]) -> None:

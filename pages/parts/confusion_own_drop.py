@@ -10,16 +10,17 @@ from typing import Any
 import streamlit as st
 
 from core.images import BadImage
-from core.lab.tail_own import OwnMatrix, Question, find_predictions, settle_matrix
+from core.lab.tail_own import OwnMatrix, find_predictions, settle_matrix
 from core.lab.tail_own_counts import parse_counts
 from core.lab.tail_own_files import ENDINGS
 from core.lab.tail_own_sample import FILE as SAMPLE
 from core.lab.tail_own_sample import sample_npz
-from pages.parts import dropped, shelf
+from pages.parts import asked, dropped, shelf
 from pages.parts.dropped import File
 
 ZONES = ("confusion-own", "confusion-own-train")
-MEMORIES = ("confusion-own-answers", "confusion-own-found", "confusion-own-read", "confusion-own-measured")
+ANSWERS = "confusion-own-answers"
+MEMORIES = (ANSWERS, "confusion-own-found", "confusion-own-read", "confusion-own-measured")
 
 FORMATS = """
 - **CSV, one row a sample**: a column `label` with the true class, and either a column `predicted` or one column of scores a class (`logit_0`,
@@ -65,7 +66,7 @@ def drop_here() -> dict[str, list[File]]:
 
 
 def _zone(zone: str, label: str, help: str) -> None:
-    dropped.zone(zone, label, help, ZONES, "confusion-own-answers", ENDINGS)
+    dropped.zone(zone, label, help, ZONES, ANSWERS, ENDINGS)
 
 
 def _take_sample() -> None:
@@ -89,19 +90,19 @@ def check(files: dict[str, list[File]]) -> OwnMatrix | None:
             else "There are training samples only. Add what your classifier said of samples that it had not seen."
         )
         return None
-    answers: dict[str, str] = st.session_state.get("confusion-own-answers", {})
+    answers = asked.answers_of(ANSWERS)
     try:
         own = _settled(files, answers)
     except BadImage as problem:
         st.warning(shelf.plain(str(problem)), icon=":material/broken_image:")
-        _undo(answers)
+        asked.ask_again(ANSWERS, "confusion-own")
         return None
     for sentence in own.problems:
         st.warning(shelf.plain(sentence), icon=":material/broken_image:")
     if own.questions:
-        _ask(own.questions[0])
+        asked.ask(own.questions[0], ANSWERS, "confusion-own", first=False)
     st.markdown("\n".join(f"- {shelf.plain(note)}" for note in own.notes))
-    _undo(answers)
+    asked.ask_again(ANSWERS, "confusion-own")
     return own if own.ready else None
 
 
@@ -120,36 +121,3 @@ def _settled(files: dict[str, list[File]], answers: dict[str, str]) -> OwnMatrix
         kept = (mark, settle_matrix(found[1], answers, counts=parse_counts(typed)))
         st.session_state["confusion-own-read"] = kept
     return kept[1]
-
-
-def _ask(question: Question) -> None:
-    st.info(shelf.plain(question.text), icon=":material/help:")
-    for k, choice in enumerate(question.choices):
-        st.button(
-            shelf.plain(choice.label), on_click=_answer, args=(question.key, choice.value), key=f"confusion-own-{question.key}-{k}", width="stretch",
-        )  # fmt: skip
-
-
-def _answer(key: str, value: str) -> None:
-    st.session_state["confusion-own-answers"] = {
-        **st.session_state.get("confusion-own-answers", {}),
-        key: value,
-    }
-
-
-def _undo(answers: dict[str, str]) -> None:
-    if answers:
-        st.button(
-            "Ask me again",
-            on_click=_unanswer,
-            icon=":material/undo:",
-            help="Take the last answer back.",
-            key="confusion-own-undo",
-        )
-
-
-def _unanswer() -> None:
-    answers = dict(st.session_state.get("confusion-own-answers", {}))
-    if answers:
-        answers.popitem()
-    st.session_state["confusion-own-answers"] = answers

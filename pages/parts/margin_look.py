@@ -7,13 +7,9 @@ says in which folder they lie.
 from __future__ import annotations
 
 import os
-import time
-import uuid
-from collections import OrderedDict
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -29,6 +25,7 @@ from core.lab.pool import Painter, painter
 from core.lab.sources import phantom_parts
 from pages.components.gallery import gallery
 from pages.parts import shelf, uploads
+from pages.parts.queued import through_runner
 
 SAMPLES = 10
 HEIGHT = 560
@@ -222,26 +219,12 @@ def _through_runner(
     data: str, losses: tuple[str, ...], what: uploads.Chosen, temperatures: dict[str, float]
 ) -> dict[str, View]:
     """The networks' answer on a visitor's image: from this session's memory, or one after another with everybody else's."""
-    memory: OrderedDict[Any, dict[str, View]] = st.session_state.setdefault("margin-views", OrderedDict())
     mask = None if what.mask is None else what.mask.tobytes()
-    key = (data, losses, what.key, hash(mask))
-    if key not in memory:
-        session = st.session_state.setdefault("session-id", uuid.uuid4().hex)
-        ticket = shelf.RUNNER.submit(
-            (session, key), lambda on_step: look(data, losses, what.rgb, what.mask, temperatures)
-        )
-        place = st.empty()
-        try:
-            while (state := ticket.state()).status in ("waiting", "running"):
-                place.caption(f"Place {state.place} in the queue …" if state.place else "The networks look …")
-                time.sleep(0.05)
-            memory[key] = ticket.result()
-        finally:
-            ticket.leave()
-            place.empty()
-        while len(memory) > uploads.KEPT:
-            memory.popitem(last=False)
-    return memory[key]
+    return through_runner(
+        "margin-views",
+        (data, losses, what.key, hash(mask)),
+        lambda: look(data, losses, what.rgb, what.mask, temperatures),
+    )
 
 
 def draw(views: Mapping[str, View], data: str, scope: str, name: str) -> None:

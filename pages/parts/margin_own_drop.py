@@ -10,15 +10,16 @@ from typing import Any
 import streamlit as st
 
 from core.images import BadImage
-from core.lab.margin_own import Own, Question, find_values, settle
+from core.lab.margin_own import Own, find_values, settle
 from core.lab.margin_own_files import ENDINGS
 from core.lab.margin_own_sample import FILE as SAMPLE
 from core.lab.margin_own_sample import sample_npz
-from pages.parts import dropped, shelf
+from pages.parts import asked, dropped, shelf
 from pages.parts.dropped import File
 
 ZONES = ("margin-own", "margin-own-labels")
-MEMORIES = ("margin-own-answers", "margin-own-found", "margin-own-read", "margin-own-measured")
+ANSWERS = "margin-own-answers"
+MEMORIES = (ANSWERS, "margin-own-found", "margin-own-read", "margin-own-measured")
 
 FORMATS = """
 - **NPZ**: `logits` or `probabilities`, shape (N, K, H, W) or (N, K); for one map of the foreground (N, H, W) or (N,). `labels`, (N, H, W) or (N,):
@@ -55,7 +56,7 @@ def drop_here() -> dict[str, list[File]]:
 
 
 def _zone(zone: str, label: str, help: str) -> None:
-    dropped.zone(zone, label, help, ZONES, "margin-own-answers", ENDINGS)
+    dropped.zone(zone, label, help, ZONES, ANSWERS, ENDINGS)
 
 
 def _take_sample() -> None:
@@ -80,19 +81,19 @@ def check(files: dict[str, list[File]]) -> Own | None:
         )
         return None
     key = dropped.key_of(ZONES)
-    answers: dict[str, str] = st.session_state.get("margin-own-answers", {})
+    answers = asked.answers_of(ANSWERS)
     try:
         own = _settled(files, key, answers)
     except BadImage as problem:
         st.warning(shelf.plain(str(problem)), icon=":material/broken_image:")
-        _undo(answers)
+        asked.ask_again(ANSWERS, "margin-own")
         return None
     for sentence in own.problems:
         st.warning(shelf.plain(sentence), icon=":material/broken_image:")
     if own.questions:
-        _ask(own.questions[0])
+        asked.ask(own.questions[0], ANSWERS, "margin-own")
     st.markdown("\n".join(f"- {shelf.plain(note)}" for note in own.notes))
-    _undo(answers)
+    asked.ask_again(ANSWERS, "margin-own")
     return own if own.ready else None
 
 
@@ -112,36 +113,3 @@ def _settled(files: dict[str, list[File]], key: tuple[object, ...], answers: dic
         kept = (mark, settle(found[1], answers))
         st.session_state["margin-own-read"] = kept
     return kept[1]
-
-
-def _ask(question: Question) -> None:
-    st.info(shelf.plain(question.text), icon=":material/help:")
-    for k, choice in enumerate(question.choices[:12]):
-        st.button(
-            shelf.plain(choice.label), on_click=_answer, args=(question.key, choice.value), key=f"margin-own-{question.key}-{k}", width="stretch",
-            type="primary" if k == 0 else "secondary",
-        )  # fmt: skip
-    if len(question.choices) > 12:
-        name = f"margin-own-{question.key}-rest"
-        st.selectbox(
-            "Another one", [c.value for c in question.choices[12:]], index=None, key=name,
-            on_change=lambda: _answer(question.key, str(st.session_state[name])),
-        )  # fmt: skip
-
-
-def _answer(key: str, value: str) -> None:
-    st.session_state["margin-own-answers"] = {**st.session_state.get("margin-own-answers", {}), key: value}
-
-
-def _undo(answers: dict[str, str]) -> None:
-    if answers:
-        st.button(
-            "Ask me again", on_click=_unanswer, icon=":material/undo:", help="Take the last answer back.", key="margin-own-undo"
-        )  # fmt: skip
-
-
-def _unanswer() -> None:
-    answers = dict(st.session_state.get("margin-own-answers", {}))
-    if answers:
-        answers.popitem()
-    st.session_state["margin-own-answers"] = answers

@@ -7,9 +7,11 @@ from typing import Any
 import streamlit as st
 
 from core.images import BadImage
-from core.images.maps import Found, Maps, Question, find_maps, settle
+from core.images.maps import Found, Maps, find_maps, settle
 from core.lab.own_sample import sample_zip
-from pages.parts import dropped, own_drop, shelf
+from pages.parts import asked, dropped, own_drop, shelf
+
+ANSWERS = "own-answers"
 
 
 def check(files: dict[str, list[own_drop.File]]) -> Maps | None:
@@ -31,12 +33,9 @@ def check(files: dict[str, list[own_drop.File]]) -> Maps | None:
     for problem in maps.problems:
         st.warning(shelf.plain(problem), icon=":material/broken_image:")
     if maps.questions:
-        _ask(maps.questions[0], len(maps.questions))
+        asked.ask(maps.questions[0], ANSWERS, "own", more=len(maps.questions) - 1)
     st.markdown("\n".join(f"- {shelf.plain(note)}" for note in maps.notes))
-    if st.session_state.get("own-answers"):
-        st.button(
-            "Ask me again", on_click=_unanswer, icon=":material/undo:", help="Take the last answer back."
-        )
+    asked.ask_again(ANSWERS, "own")
     return maps if maps.ready else None
 
 
@@ -55,36 +54,10 @@ def _found(files: dict[str, list[own_drop.File]], key: tuple[object, ...]) -> Fo
 
 
 def _settled(found: Found, key: tuple[object, ...]) -> Maps:
-    answers: dict[str, str] = st.session_state.get("own-answers", {})
+    answers = asked.answers_of(ANSWERS)
     mark = (key, tuple(answers.items()))
     kept: tuple[Any, Maps] | None = st.session_state.get("own-maps-read")
     if kept is None or kept[0] != mark:
         kept = (mark, settle(found, answers))
         st.session_state["own-maps-read"] = kept
     return kept[1]
-
-
-def _ask(question: Question, open_: int) -> None:
-    more = f" ({open_ - 1} more question{'s' if open_ > 2 else ''} after this)" if open_ > 1 else ""
-    st.info(shelf.plain(question.text) + more, icon=":material/help:")
-    for choice in question.choices[:12]:
-        st.button(
-            shelf.plain(choice.label), on_click=_answer, args=(question.key, choice.value), key=f"own-{question.key}-{choice.value}",
-            width="stretch", type="primary" if choice is question.choices[0] else "secondary",
-        )  # fmt: skip
-    if len(question.choices) > 12:
-        st.selectbox(
-            "Another one", [c.value for c in question.choices[12:]], index=None, key=f"own-{question.key}-rest",
-            on_change=lambda: _answer(question.key, str(st.session_state[f"own-{question.key}-rest"])),
-        )  # fmt: skip
-
-
-def _answer(key: str, value: str) -> None:
-    st.session_state["own-answers"] = {**st.session_state.get("own-answers", {}), key: value}
-
-
-def _unanswer() -> None:
-    answers = dict(st.session_state.get("own-answers", {}))
-    if answers:
-        answers.popitem()
-    st.session_state["own-answers"] = answers

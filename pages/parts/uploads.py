@@ -7,9 +7,6 @@ ones go on.
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +16,7 @@ import streamlit as st
 from core.images import BadImage, MaskSizeMismatch, Picture, pair_masks, read_many, read_mask, to_rgb
 from core.images.pairs import mask_of_picture, mask_stem
 from core.lab.promise import Scored, score
-from pages.parts.shelf import RUNNER
-
-KEPT = 24
+from pages.parts.queued import forget_answers, through_runner
 
 
 @dataclass(eq=False)
@@ -111,16 +106,20 @@ def _changed(key: str) -> None:
     """Files came or went in a drop zone: keep the new ones, drop those that were taken out of it."""
     now = {f.file_id: (f.name, f.getvalue()) for f in st.session_state.get(key) or []}
     kept = _kept(key)
-    for gone in _in_zone(key) - set(now):
-        kept.pop(gone, None)
+    gone = _in_zone(key) - set(now)
+    for file in gone:
+        kept.pop(file, None)
+    if gone:
+        forget_answers()
     kept.update(now)
 
 
 def _forget() -> None:
     for key in ("images", "masks"):
         _kept(key).clear()
-    for memory in ("read-uploads", "scored-uploads", "seen-uploads"):
+    for memory in ("read-uploads", "seen-uploads"):
         st.session_state.pop(memory, None)
+    forget_answers()
 
 
 def _read(files: dict[str, tuple[str, bytes]]) -> tuple[list[Picture], list[str]]:
@@ -220,25 +219,10 @@ def _mask(upload: Upload, shape: tuple[int, int], k: int, notes: list[str]) -> n
 
 def scored(chosen: Chosen, model: str, name: str) -> Scored:
     """The networks' answer, from this session's memory or through the one runner, with its place in the queue shown."""
-    memory: OrderedDict[tuple[Any, ...], Scored] = st.session_state.setdefault(
-        "scored-uploads", OrderedDict()
-    )
     key = (model, *chosen.key)
-    if key not in memory:
-        session = st.session_state.setdefault("session-id", uuid.uuid4().hex)
-        ticket = RUNNER.submit((session, key), lambda on_step: score(chosen.rgb, model, name))
-        place = st.empty()
-        try:
-            while (state := ticket.state()).status in ("waiting", "running"):
-                place.caption(f"Place {state.place} in the queue …" if state.place else "Scoring the image …")
-                time.sleep(0.05)
-            memory[key] = ticket.result()
-        finally:
-            ticket.leave()
-            place.empty()
-        while len(memory) > KEPT:
-            memory.popitem(last=False)
-    return memory[key]
+    return through_runner(
+        "scored-uploads", key, lambda: score(chosen.rgb, model, name), "Scoring the image …"
+    )
 
 
 def thumbnail_of(upload: Upload) -> np.ndarray:

@@ -235,6 +235,9 @@ def test_a_picture_is_classified_by_both_networks_with_what_they_confuse() -> No
     shares = [d.value for d in app.dataframe if "share" in d.value.columns]
     assert len(shares) == 2 and all(0 < s["share"].sum() <= 1 + 1e-6 for s in shares)
     assert app.image
+    assert len(app.session_state["confusion-answers"]) == 1
+    upload(app)
+    assert "confusion-answers" not in app.session_state
 
 
 def test_a_picture_of_another_kind_has_no_track_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,6 +204,17 @@ def test_an_upload_without_a_mask_has_confidence_and_no_errors() -> None:
     assert "drop one beside your image" in text(app)
 
 
+def test_a_picture_that_is_taken_away_takes_what_was_made_of_it_along() -> None:
+    app = page("margin", set="Phantoms")
+    app.file_uploader(key="images").set_value([("mine.png", png(draw(99).image), "image/png")])
+    app.run()
+    assert len(app.session_state["margin-views"]) == 1
+    app.file_uploader(key="images").set_value([])
+    app.run()
+    assert not app.exception, app.exception
+    assert "margin-views" not in app.session_state
+
+
 def test_a_broken_file_is_a_sentence_and_the_page_stands() -> None:
     app = page("margin")
     app.file_uploader(key="images").set_value([("broken.png", b"\x89PNG not really", "image/png")])
