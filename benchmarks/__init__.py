@@ -23,5 +23,6 @@ BENCHMARKS: dict[str, str] = {
     "tacsc": "benchmarks.tacsc",
     "tacsc_speed": "benchmarks.tacsc_speed",
     "shift": "benchmarks.shift",
+    "bfloat16_speed": "benchmarks.bfloat16_speed",
 }
 """Name on the command line -> module."""
