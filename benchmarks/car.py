@@ -129,11 +129,13 @@ def lacking(rows: Any) -> list[str]:
 
 
 def ablation_rows(rows: Any) -> list[dict[str, Any]]:
-    """Each question and set: what it does to the worst classes and to all, in points, and the standard error from the seed alone."""
+    """Each question and set: what it does to the worst classes and to all, in points, the standard error from the seed alone,
+    and how far another seed would often move it (95 %).
+    """
     return [
         {
             "question": one.question, "data": data, "worst_classes_gain": 100 * d.worst, "overall_gain": 100 * d.overall,
-            "standard_error": None if d.noise is None else 100 * d.noise, "seeds": d.seeds,
+            "standard_error": None if d.noise is None else 100 * d.noise, "reach": None if d.reach is None else 100 * d.reach, "seeds": d.seeds,
         }
         for one in ablations(rows)
         for data, d in one.sets.items()

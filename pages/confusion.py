@@ -36,9 +36,10 @@ USUAL = "car-count"
 
 
 WHAT = (
-    "CE is cross-entropy, the usual loss. CAR adds σ₁ to it, the largest singular value of the confusion matrix of the training errors: that "
-    "matrix has a *spectrum*, and its largest value bounds the error of the worst class. CAR keeps the matrix in a memory over batches (EMA) and "
-    "weights rare classes up (Λ). Columns of a matrix are what is true, rows what it is called."
+    "CE is cross-entropy, the usual loss. CAR adds σ₁ to it, the largest singular value of the confusion matrix of the training errors, in a "
+    "soft version that training can follow. A matrix has a *spectrum*: of the counted matrix of K classes, √K σ₁ bounds the error of the worst. "
+    "CAR keeps its matrix in a memory over batches (EMA) and weights rare classes up (Λ). Columns of a matrix are what is true, rows what it is "
+    "called."
 )
 """What the words on this page mean, before the first of them is used."""
 

@@ -9,7 +9,7 @@ METHODS 3.3 and 3.4. All three move column j by C_j <- keep_j · C_j + take_j ·
   sums underflow when a class stays away for long: n <- beta n + (1 - beta) n_batch, take = (1 - beta) n_batch / n, keep = 1 - take.
 
 The history never carries a gradient. Bias correction divides by 1 - beta^t (t counts the updates of the column); the count memory needs
-none.
+none. With beta = 0 all three are the batch alone.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ def remember(
         take = torch.full_like(counts, 1 - beta)
         keep = torch.full_like(counts, beta)
         memory.updates.add_(1)
+    if beta == 0:  # the batch alone, in every mode: nothing stays of a class that it lacks
+        keep = torch.zeros_like(keep)
     each = torch.where(present, take / counts.clamp(min=1), 0.0)
     memory.columns.mul_(keep[:, None])
     memory.columns.index_add_(0, labels, flow.to(memory.columns.dtype) * each[labels, None])

@@ -29,14 +29,14 @@ class Effect:
         question: What is switched on.
         data: The set in words.
         points: What it does to the worst classes, in points.
-        noise: Standard error of it from the seed alone, in points; None where it is not known.
+        reach: How far another seed would often move it, in points; None where it is not known.
         overall: What it does to overall accuracy, in points.
     """
 
     question: str
     data: str
     points: float
-    noise: float | None
+    reach: float | None
     overall: float
 
 
@@ -48,7 +48,7 @@ def effects(found: Sequence[Effect], *, height: int = 0) -> Any:
         height: Height in pixels; 0 takes what the rows need.
 
     Returns:
-        A Plotly figure. Filled: the worst classes, with two standard errors. Hollow: overall accuracy.
+        A Plotly figure. Filled: the worst classes, with its reach. Hollow: overall accuracy.
 
     Raises:
         ValueError: None at all.
@@ -65,7 +65,7 @@ def effects(found: Sequence[Effect], *, height: int = 0) -> Any:
         mine = [e for e in found if e.data == data]
         up = 0.0 if len(sets) == 1 else 0.36 * (at / (len(sets) - 1) - 0.5)
         y = [questions.index(e.question) + 0.16 + up for e in mine]
-        bars = [0.0 if e.noise is None else 2 * e.noise for e in mine]
+        bars = [0.0 if e.reach is None else e.reach for e in mine]
         figure.add_trace(
             go.Scatter(
                 x=[round(e.overall, 3) for e in mine], y=y, mode="markers", name=f"{data}, overall accuracy", cliponaxis=False,
@@ -93,11 +93,7 @@ def effects(found: Sequence[Effect], *, height: int = 0) -> Any:
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=k - 0.26, text=question, showarrow=False, font={"size": 14}, align="left",
         )  # fmt: skip
-    ends = [
-        v
-        for e in found
-        for v in (e.overall, e.points - 2 * (e.noise or 0), e.points + 2 * (e.noise or 0), 0.0)
-    ]
+    ends = [v for e in found for v in (e.overall, e.points - (e.reach or 0), e.points + (e.reach or 0), 0.0)]
     room = 0.06 * (max(ends) - min(ends)) + 0.3
     figure.update_xaxes(
         range=[min(ends) - room, max(ends) + room], title={"text": "points, with minus without", "standoff": 4}, zeroline=False, fixedrange=True,
@@ -112,7 +108,7 @@ def effects(found: Sequence[Effect], *, height: int = 0) -> Any:
     )
     each = [
         f"{e.question}, {e.data}: {e.points:+.1f} points of the worst classes"
-        + ("" if e.noise is None else f" (standard error {e.noise:.1f})")
+        + ("" if e.reach is None else f" (± {e.reach:.1f})")
         + f", {e.overall:+.1f} overall"
         for e in found
     ]
@@ -134,7 +130,7 @@ class Setting:
         worst: The worst classes' mean recall at each, in [0, 1].
         overall: Overall accuracy at each.
         reference: The worst classes' mean recall without the regularizer; NaN draws none.
-        noise: What chance alone does to a difference of two values, in [0, 1]; None draws none.
+        reach: How far two seeds of one setting would often lie apart, in [0, 1]; None draws none.
     """
 
     label: str
@@ -143,7 +139,7 @@ class Setting:
     worst: Sequence[float]
     overall: Sequence[float]
     reference: float = math.nan
-    noise: float | None = None
+    reach: float | None = None
 
 
 def setting_charts(found: Sequence[Setting], *, height: int = 220) -> tuple[Panel, ...]:
@@ -196,10 +192,10 @@ def _setting(one: Setting, span: Sequence[float], height: int) -> Any:
                 line={"color": GREY, "width": 1.6, "dash": "dot"},
             )
         )  # fmt: skip
-    if one.noise is not None:
+    if one.reach is not None:
         middle = one.worst[here]
         figure.add_hrect(
-            y0=100 * (middle - 2 * one.noise), y1=100 * (middle + 2 * one.noise), fillcolor=BAND, line={"width": 0}, layer="below"
+            y0=100 * (middle - one.reach), y1=100 * (middle + one.reach), fillcolor=BAND, line={"width": 0}, layer="below"
         )  # fmt: skip
     names = [f"<b>{v:g}</b>" if v == one.usual else f"{v:g}" for v in one.values]
     plain = {"fixedrange": True, "zeroline": False, "automargin": True, "tickfont": {"size": 13}}

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +54,16 @@ ABLATED = "pbc"
 
 
 def planned() -> list[Job]:
-    """Every run of the comparison, most wanted first."""
+    """Every run of the comparison with the table's network, most wanted first."""
     first = [Job(s, m, 0) for s in SETS for m in SEEDED]
     once = [Job(s, m, 0) for s in SETS for m in ONCE]
     about = [Job(ABLATED, m, 0) for m in (*ABLATIONS, *(f"car-count@{change}" for change in SENSITIVITY))]
     return first + about + [Job(s, m, seed) for seed in (1, 2) for s in SETS for m in SEEDED] + once
+
+
+def planned_others() -> list[Job]:
+    """The pair of runs with another network (a transformer); they lie in a folder of their own inside the working folder."""
+    return [Job(ABLATED, method, 0) for method in ("ce", "car-count")]
 
 
 def add_tail(commands: Any) -> None:
@@ -92,7 +99,7 @@ def tail(args: argparse.Namespace) -> None:
         FileNotFoundError: Nothing is finished that could be recorded.
     """
     from core.lab.tail_schedule import schedule_for
-    from core.lab.tail_shelf import write_shelf
+    from core.lab.tail_shelf import OTHER, write_shelf
     from core.nets.weights import ASSETS
 
     sets = tuple(s.strip() for s in args.sets.split(","))
@@ -103,18 +110,31 @@ def tail(args: argparse.Namespace) -> None:
             f"There is no plan {args.plan.name}. It is a file with one run a line: SET METHOD SEED."
         )
     jobs = [job for job in (planned() if args.plan is None else read_plan(args.plan)) if job.set in sets]
+    others = [job for job in (planned_others() if args.plan is None else ()) if job.set in sets]
+    apart = args.work / OTHER
+
+    def missing() -> list[str]:
+        waiting = [(job, "") for job in jobs if not is_done(args.work, job)]
+        waiting += [(job, " (transformer)") for job in others if not is_done(apart, job)]
+        return [f"{job.set} {job.method} {job.seed}{net}" for job, net in waiting]
+
+    count = len(jobs) + len(others)
     if args.status:
-        missing = [job for job in jobs if not is_done(args.work, job)]
-        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are finished.")
-        for job in missing:
-            print("waiting:", job.set, job.method, job.seed)
+        left = missing()
+        print(f"{count - len(left)} of {count} runs are finished.")
+        for job in left:
+            print("waiting:", job)
         return
     if not args.record_only:
         if args.data is None:
             raise ValueError("Give the folder of the sets with --data, or --record-only.")
-        made = walk(jobs, args.data, args.work, schedule_for, args.minutes)
-        left = sum(not is_done(args.work, job) for job in jobs)
-        print(f"{made} runs finished here; {left} of {len(jobs)} are still missing.")
+        began, cache = time.monotonic(), args.work / "cache"
+        made = walk(jobs, args.data, args.work, schedule_for, args.minutes, cache=cache)
+        left_minutes = (
+            None if args.minutes is None else max(args.minutes - (time.monotonic() - began) / 60, 0.0)
+        )
+        made += walk(others, args.data, apart, partial(schedule_for, net="vit"), left_minutes, cache=cache)
+        print(f"{made} runs finished here; {len(missing())} of {count} are still missing.")
     if not args.train_only:
         for path in write_shelf(args.work, args.out or ASSETS):
             print(f"Written: {path.name}")

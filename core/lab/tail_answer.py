@@ -16,7 +16,7 @@ import numpy as np
 from core.car.metrics import FEW_CLASSES
 from core.conformal.words import percent
 from core.lab.tail_view import Moment, frequency_order
-from core.lab.tail_words import SETS, label_of, listed, many_of, with_sd
+from core.lab.tail_words import SETS, evenly_tested, label_of, listed, many_of, with_sd
 
 SLACK = 0.005
 """How much of overall accuracy a CAR may cost: on the validation part before it is no choice, on the test images before a set is not won."""
@@ -163,7 +163,8 @@ def motive_words(rows: Sequence[Mapping[str, Any]], data: str) -> str:
     if base["worst_classes_train"] < 0.005 and base["worst_classes"] < 0.005:
         said += ": nothing of them is learned, so there is nothing to find again"
     if chosen is not None and not math.isnan(chosen["worst_classes_train"]):
-        said += f". {chosen['method']} finds {_learned_and_found(chosen)}"
+        own = "Of them" if base["classes"] > FEW_CLASSES else "Of its own worst two classes"
+        said += f". {own} {chosen['method']} finds {_learned_and_found(chosen)}"
         more, again = (chosen[k] - base[k] for k in ("worst_classes_train", "worst_classes"))
         if max(abs(more), abs(again)) >= 0.005:
             said += (
@@ -196,6 +197,7 @@ class Answer:
         said: The class it names.
         of_called: `(K,)` test images that this network called so, by their true class; None where no record is here.
         of_true: `(K,)` test images of that class, by what they were called; None where no record is here.
+        rarer: The test images are equally many of each class, and the class it names is not the most frequent one in training.
     """
 
     title: str
@@ -204,6 +206,7 @@ class Answer:
     said: int
     of_called: np.ndarray | None
     of_true: np.ndarray | None
+    rarer: bool = False
 
 
 def answer(
@@ -234,6 +237,7 @@ def answer(
         shares=lifted / lifted.sum(),
         said=said,
         of_called=now.test[said] if known and now is not None else None,
+        rarer=known and now is not None and said > 0 and evenly_tested(now),
         of_true=now.test[:, said] if known and now is not None else None,
     )
 
@@ -262,6 +266,8 @@ def answer_words(said: Answer, record: bool = True) -> str:
             f" Of {called} test images that it called so, {percent(said.of_called[said.said] / called)} were"
         )
         text += _others(said, said.of_called, "; the rest were mostly {}.", ".")
+        if said.rarer:
+            text += " The test images are equally many of each class: where this one is rarer, fewer of those called so are."
     if true:
         text += f" Of {true} that are {many_of(said.classes[said.said])} it found {percent(said.of_true[said.said] / true)}"
         text += _others(said, said.of_true, "; it called the rest mostly {}.", ".")

@@ -43,13 +43,14 @@ def write_cards(runs: Sequence[RunRecord], out: Path, command: str) -> list[Path
     rows, written = gather(runs), []
     for name in dict.fromkeys(r.set for r in runs):
         data, licence = SOURCES[name]
-        one = next(r for r in runs if r.set == name)
+        mine = [r for r in runs if r.set == name]
+        one = mine[0]
         schedule: dict[str, Any] = dict(one.facts.get("schedule", {}))
         trained = ", ".join(f"{k} {v}" for k, v in schedule.items())
         body = (
             f"**Data.** {data} Classes from head to tail: {_classes(one)}.\n\n**Licence.** {licence}\n\n**Meant for.** Comparing ways to train on "
             f"long tails. At 32 pixels a network sees little. Not a medical device, not validated for any use.\n\n**Made by.** `{command}`\n\n"
-            f"**Schedule.** {trained}.\n\n**Figures.** On the test images, last epoch, mean over seeds:\n\n"
+            f"**Schedule.** {trained}.\n\n{_twins(mine)}**Figures.** On the test images, last epoch, mean over seeds:\n\n"
             f"{_figures([r for r in rows if r['data'] == name])}"
         )
         texts = {
@@ -65,6 +66,16 @@ def write_cards(runs: Sequence[RunRecord], out: Path, command: str) -> list[Path
             path.write_text(text, encoding="utf-8")
             written.append(path)
     return written
+
+
+def _twins(runs: Sequence[RunRecord]) -> str:
+    """How many test pictures also train, pixel for pixel; empty where none does or nobody counted."""
+    images = [r.facts.get("images") or {} for r in runs]
+    twins = max((int(i.get("twins", 0)) for i in images), default=0)
+    if not twins:
+        return ""
+    test = max(int(i.get("test", 0)) for i in images)
+    return f"**Twins.** {twins} of {test} test pictures also train, pixel for pixel under another name; the sets were published so.\n\n"
 
 
 def _classes(run: RunRecord) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import t
 
 from core.car.metrics import recalls
 from core.lab.tail_here import Compared
@@ -18,8 +19,10 @@ FIGURES = {
 }
 """Figures of the table, and what they are."""
 
-CLEAR = 2.0
-"""A difference is called clear from so many standard errors of its mean over seeds."""
+
+def clear_from(seeds: int) -> float:
+    """From how many standard errors of its mean on a difference over so many seeds is called clear: two-sided 95 % of Student's t."""
+    return float(t.ppf(0.975, seeds - 1))
 
 
 def difference(run: Compared, figure: str) -> tuple[float, float, int]:
@@ -58,7 +61,7 @@ def sentence(run: Compared) -> str:
     else:
         verdict = (
             "more than chance between seeds explains"
-            if abs(gap) > CLEAR * error
+            if abs(gap) > clear_from(n) * error
             else "within what chance between seeds does"
         )
         second = f"The difference is {signed(gap)} ± {error:.1f} points (mean, standard error); CAR is ahead in {ahead} of {n} seeds: {verdict}."

@@ -18,7 +18,7 @@ from core.lab.tail_own_classes import class_names
 from core.lab.tail_own_counts import settled_counts
 from core.lab.tail_own_files import MOST_CLASSES, File, FoundPredictions, Source, find_predictions, too_many
 from core.lab.tail_own_labels import counted_matrix
-from core.lab.tail_own_matrix import oriented
+from core.lab.tail_own_matrix import Turned, oriented
 from core.lab.tail_own_table import Piece, pieces_of
 
 __all__ = [
@@ -41,7 +41,8 @@ class OwnMatrix:
         train: The same on the training samples, or None.
         counts: `(K,)` training samples of each class, or None.
         classes: K names.
-        shares: The columns of `test` are shares of a class's samples; how many samples there were is not known.
+        shares: How many test samples stand behind `test` is not known: its entries are shares or weighted counts.
+        alike: Each column of `test` sums to one, so how frequent the classes are is not known either, and all count alike.
         notes: What was found and done, in plain sentences.
         questions: What must be settled first: none or one.
         answers: How the files were read: question -> answer.
@@ -53,6 +54,7 @@ class OwnMatrix:
     counts: np.ndarray | None = field(repr=False)
     classes: tuple[str, ...]
     shares: bool = False
+    alike: bool = False
     notes: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
@@ -85,7 +87,7 @@ def settle_matrix(
 
     Args:
         found: From `find_predictions`.
-        answers: Question -> chosen value, as far as the person has answered: "label", "labels", "nan" or "axis".
+        answers: Question -> chosen value, as far as the person has answered: "label", "labels", "nan", "axis" or "unit".
         classes: K names; from the files, or numbers, when empty.
         counts: `(K,)` training samples of each class; from the files, or from the training labels, when None.
 
@@ -106,6 +108,11 @@ def settle_matrix(
         pieces += some
     if "label" in given:
         used["label"] = given["label"]
+    if not pieces:
+        raise BadImage(
+            f"{listed([s.name for s in found.sources])} holds one half of what is needed: true labels, and what the classifier said of the same "
+            "samples. Put both together with numpy.savez(file, labels=…, logits=…)."
+        )
     if not any(p for p in pieces if p.counts is None and not p.train):
         if all(p.counts is not None for p in pieces):
             raise BadImage(
@@ -120,8 +127,7 @@ def settle_matrix(
         raise BadImage(too_many(len(names)))
     if len(names) < 2:
         raise BadImage("There is only one class, so nothing can be confused with anything.")
-    matrices: dict[bool, np.ndarray] = {}
-    shares = False
+    sides: dict[bool, Turned] = {}
     for train in (False, True):
         mine = [p for p in pieces if p.train == train and p.counts is None]
         if not mine:
@@ -135,23 +141,26 @@ def settle_matrix(
             turned = oriented(squares[0], given, used, notes)
             if isinstance(turned, Question):
                 return _waiting(turned, notes, found)
-            matrices[train] = turned.matrix
-            shares = turned.shares if not train else shares
+            sides[train] = turned
         else:
             counts_here = counted_matrix(mine, known, given, used, notes)
             if isinstance(counts_here, Question):
                 return _waiting(counts_here, notes, found)
-            matrices[train] = counts_here
-    test, learned = matrices[False], matrices.get(True)
-    how_many = settled_counts(pieces, counts, learned, names, notes)
+            sides[train] = Turned(counts_here)
+    test, shares = sides[False].matrix, sides[False].shares
+    learned = sides[True].matrix if True in sides else None
+    counted = None if True in sides and sides[True].shares else learned
+    how_many = settled_counts(pieces, counts, counted, names, notes)
     if not test.sum():
         raise BadImage("The matrix holds no sample, so there is nothing to measure.")
     head = (
-        _found(test, learned, how_many, names, shares),
+        _found(test, counted, how_many, names, shares),
         *dict.fromkeys(notes),
         *_absent(test, learned, names),
     )
-    return OwnMatrix(test, learned, how_many, names, shares, head, (), used, found.problems)
+    return OwnMatrix(
+        test, learned, how_many, names, shares, sides[False].alike, head, (), used, found.problems
+    )
 
 
 def _pieces(source: Source, answers: Mapping[str, str], notes: list[str]) -> list[Piece] | Question:
@@ -205,12 +214,12 @@ def _flat(array: np.ndarray, name: str) -> np.ndarray:
 def _found(
     test: np.ndarray, train: np.ndarray | None, counts: np.ndarray | None, names: Sequence[str], shares: bool
 ) -> str:
-    more = "" if train is None or shares else f", and {train.sum():,.0f} training samples"
+    more = "" if train is None else f", and {train.sum():,.0f} training samples"
     known = ""
     if counts is not None and (train is None or counts.sum() != train.sum()):
         known = f" {counts.sum():,.0f} samples trained it."
     if shares:
-        return f"Found: a confusion matrix of {len(names)} classes, as shares.{known}"
+        return f"Found: a confusion matrix of {len(names)} classes, as shares or weights{more}.{known}"
     return f"Found: {test.sum():,.0f} test samples of {len(names)} classes{more}.{known}"
 
 
@@ -233,7 +242,16 @@ def _absent(test: np.ndarray, train: np.ndarray | None, names: Sequence[str]) ->
 
 def _waiting(question: Question, notes: list[str], found: FoundPredictions) -> OwnMatrix:
     return OwnMatrix(
-        np.zeros((0, 0)), None, None, (), False, tuple(dict.fromkeys(notes)), (question,), {}, found.problems
+        np.zeros((0, 0)),
+        None,
+        None,
+        (),
+        False,
+        False,
+        tuple(dict.fromkeys(notes)),
+        (question,),
+        {},
+        found.problems,
     )
 
 

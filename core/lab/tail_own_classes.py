@@ -25,6 +25,10 @@ class Classes:
         return len(self.names)
 
 
+LARGEST = 1e9
+"""No class has a larger number."""
+
+
 def class_names(
     pieces: Sequence[Piece],
     asked: Sequence[str],
@@ -160,5 +164,10 @@ def whole_numbers(values: np.ndarray, name: str) -> np.ndarray:
         raise BadImage(
             f"The labels of {name} hold numbers such as {part:.4g}. Labels are class numbers 0, 1, 2 … or words; perhaps labels and scores were "
             "exchanged."
+        )
+    if there.size and float(abs(there).max()) > LARGEST:
+        odd = float(there[abs(there).argmax()])
+        raise BadImage(
+            f"The labels of {name} hold the number {odd:.4g}, which is no class. Labels are class numbers 0, 1, 2 … or words."
         )
     return y

@@ -1,7 +1,7 @@
 """A confusion matrix that a person brought: checked, and turned so that rows are predicted and columns true. Which axis is which is asked.
 
-Counts, shares of each true class and shares of all samples are read; a matrix that was divided along the predicted classes has lost its
-recalls and is refused.
+Counts, shares of each true class and shares of all samples are read; whether whole numbers that sum to 100 are per cent is asked; a matrix that
+was divided along the predicted classes has lost its recalls and is refused.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ ROUNDING = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Turned:
-    """A matrix with rows predicted and columns true, and whether its columns are shares of a class's samples."""
+    """A matrix with rows predicted and columns true.
+
+    Attributes:
+        matrix: Counts or shares.
+        shares: How many samples stand behind it is not known.
+        alike: Each column sums to one, so how frequent the classes are is not known either.
+    """
 
     matrix: np.ndarray = field(repr=False)
-    shares: bool
+    shares: bool = False
+    alike: bool = False
 
 
 def oriented(
@@ -34,7 +41,7 @@ def oriented(
 
     Args:
         piece: With a matrix as it lies in the file.
-        answers: "axis" is "rows" or "columns": where the true classes are.
+        answers: "axis" is "rows" or "columns": where the true classes are; "unit" is "counts" or "percent", for whole numbers that could be both.
         used: Gets the answer.
         notes: Gets what was done.
 
@@ -44,7 +51,7 @@ def oriented(
     matrix = _checked(piece)
     if np.array_equal(matrix, matrix.T):
         notes.append("The matrix equals its own transpose, so it does not matter which axis is the truth.")
-        return _shares(matrix, piece.name, notes)
+        return _shares(matrix, piece, answers, used, notes)
     down, across = matrix.sum(0), matrix.sum(1)
     facts = f"The rows sum to {_few(across)} and the columns to {_few(down)}; along the true classes, the sums are the samples of each class."
     ask = Question(
@@ -60,7 +67,7 @@ def oriented(
         return ask
     used["axis"] = answer
     notes.append(f"As said, the {answer} are the true classes.")
-    return _shares(matrix.T.copy() if answer == "rows" else matrix, piece.name, notes)
+    return _shares(matrix.T.copy() if answer == "rows" else matrix, piece, answers, used, notes)
 
 
 def _few(sums: np.ndarray) -> str:
@@ -89,34 +96,56 @@ def _checked(piece: Piece) -> np.ndarray:
     return matrix
 
 
-def _shares(matrix: np.ndarray, name: str, notes: list[str]) -> Turned:
+def _shares(
+    matrix: np.ndarray, piece: Piece, answers: Mapping[str, str], used: dict[str, str], notes: list[str]
+) -> Turned | Question:
     """Whether the entries are counts or shares; columns are true."""
+    name, of = piece.name, "training samples" if piece.train else "test samples"
     if not matrix.sum():
         raise BadImage(f"The confusion matrix in {name} holds nothing but zeros.")
-    if (matrix == np.rint(matrix)).all() and not _sums_to(matrix.sum(0), 1):
-        if _sums_to(matrix.sum(0), 100) and len(matrix) > 1:
-            notes.append(
-                "Every true class sums to 100. If these are per cent, the overall accuracy counts all classes alike."
-            )
-        return Turned(matrix, False)
+    down, across = matrix.sum(0), matrix.sum(1)
+    if (matrix == np.rint(matrix)).all() and not _sums_to(down, 1):
+        if len(matrix) < 2 or not (_sums_to(down, 100) or _sums_to(across, 100)):
+            return Turned(matrix)
+        axis = "true" if _sums_to(down, 100) else "predicted"
+        ask = Question(
+            "unit",
+            f"Every {axis} class in {name} sums to about 100. Are its entries counts or per cent?",
+            (Choice("counts", "Counts of samples"), Choice("percent", f"Per cent of each {axis} class")),
+        )
+        answer = answer_of(answers, ask)
+        if answer is None:
+            return ask
+        used["unit"] = answer
+        notes.append(f"As said, the entries are {'counts' if answer == 'counts' else 'per cent'}.")
+        if answer == "counts":
+            return Turned(matrix)
     for unit in (1.0, 100.0):
-        if _sums_to(matrix.sum(0), unit):
+        if _sums_to(down, unit):
             notes.append(
-                "The entries are shares of each true class, so how many samples there are is not known: the overall accuracy counts all classes "
-                "alike, and no interval is given."
+                f"The entries are shares of each true class, so how many {of} there are is not known"
+                + (
+                    "."
+                    if piece.train
+                    else ": the overall accuracy counts all classes alike, and no interval is given."
+                )
             )
-            return Turned(matrix / unit, True)
+            return Turned(matrix / unit, True, True)
         if abs(matrix.sum() / unit - 1) < ROUNDING:
             notes.append(
-                "The entries are shares of all samples; how many samples there are is not known, so no interval is given."
+                f"The entries are shares of all {of}; how many there are is not known"
+                + ("." if piece.train else ", so no interval is given.")
             )
             return Turned(matrix / unit, True)
-        if _sums_to(matrix.sum(1), unit):
+        if _sums_to(across, unit):
             raise BadImage(
                 f"The matrix in {name} was divided along the predicted classes: each of them sums to {unit:g}. Recalls cannot be rebuilt from "
                 "that. Bring counts, or choose the other axis if that is the truth."
             )
-    notes.append("The entries are no whole numbers; they were taken as weighted counts.")
+    notes.append(
+        f"The entries are no whole numbers; they were taken as weighted counts of {of}"
+        + ("." if piece.train else ", so no interval is given.")
+    )
     return Turned(matrix, True)
 
 

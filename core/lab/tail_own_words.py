@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.car.metrics import FEW_CLASSES
+from core.car.metrics import FEW, FEW_CLASSES, MANY
 from core.lab.tail_own_measure import OwnAnswer, Stream
 
 WEIGHT_WORDS = {
@@ -37,7 +37,7 @@ def headline(answer: OwnAnswer) -> str:
     f = answer.figures
     if answer.perfect:
         return f"Your classifier makes no error on these samples, so nobody pays and there is no spectrum ({len(answer.classes)} classes)."
-    every = "all classes on average" if answer.own.shares else "all samples"
+    every = "all classes on average" if answer.own.alike else "all samples"
     return (
         f"Your classifier is right on {percent(f.overall)} of {every}, and on {percent(f.worst)} of its worst class, {_worst_of(answer)}. "
         f"σ₁ of its errors{'' if answer.weighting == 'none' else ', weighted by Λ,'} is {answer.spectrum.sigma:.2f}."
@@ -51,15 +51,13 @@ def flow_sentence(answer: OwnAnswer, top: int = 3) -> str:
     name = answer.classes[answer.worst]
     lost = 1 - answer.figures.worst
     text = f"“{name}” loses {percent(lost)} of its samples{_listed(answer, answer.lost, top)}."
-    if answer.gained and answer.own.shares:  # how much of it depends on how many samples each class has
+    if answer.gained and answer.own.alike:  # how much of it depends on how many samples each class has
         return text
     if answer.gained:
         first = answer.gained[0]
         share = sum(s.share for s in answer.gained)
-        text += (
-            f" Of what is called “{name}”, {percent(share)} is something else ({_samples(sum(s.samples for s in answer.gained))}), "
-            f"most of it “{answer.classes[first.other]}”."
-        )
+        many = "" if answer.own.shares else f" ({_samples(sum(s.samples for s in answer.gained))})"
+        text += f" Of what is called “{name}”, {percent(share)} is something else{many}, most of it “{answer.classes[first.other]}”."
     elif answer.test[answer.worst].sum() == 0:
         text += f" Nothing at all is called “{name}”."
     else:
@@ -186,7 +184,7 @@ def class_rows(answer: OwnAnswer) -> list[dict[str, object]]:
                 "recall_high": float(answer.interval[k, 1]),
                 "train_recall": float(answer.train_recall[k]),
                 "precision": float(answer.test[k, k] / said[k])
-                if said[k] > 0 and not answer.own.shares
+                if said[k] > 0 and not answer.own.alike
                 else math.nan,
                 "most_called": "" if goes < 0 else answer.classes[goes],
                 "most_called_rate": math.nan if goes < 0 else float(answer.plain.rates[goes, k]),
@@ -221,26 +219,27 @@ def figure_rows(answer: OwnAnswer) -> list[tuple[str, float, str]]:
             "overall accuracy",
             f.overall,
             "share of samples that are right"
-            if not answer.own.shares
-            else "mean over classes: counts are not known",
+            if not answer.own.alike
+            else "mean over classes: how frequent they are is not known",
         ),
         ("mean recall", f.mean_recall, "balanced accuracy, over classes with a sample"),
         (
             "macro F1",
             f.macro_f1,
             "mean F1 over classes with a sample"
-            + (", as if all were equally frequent" if answer.own.shares else ""),
+            + (", as if all were equally frequent" if answer.own.alike else ""),
         ),
         ("worst class", f.worst, f"recall of {_worst_of(answer)}"),
     ]
     if len(answer.own.classes) > FEW_CLASSES:
         rows.append(("mean of the worst ten", f.worst_ten, "recall of the ten classes found least"))
     if answer.counts is not None:
+        few = len(answer.own.classes) <= FEW_CLASSES
         rows += [
-            ("head", f.head, "mean recall of the classes with most training samples"),
+            ("head", f.head, f"mean recall of the classes with {'most' if few else f'more than {MANY}'} training samples"),
             ("medium", f.medium, "of those between"),
-            ("tail", f.tail, "of those with fewest"),
-        ]
+            ("tail", f.tail, f"of those with {'fewest' if few else f'fewer than {FEW}'}"),
+        ]  # fmt: skip
     rows += [
         ("σ₁", answer.plain.sigma, "largest singular value of the error rates, without weights"),
         (
@@ -270,7 +269,7 @@ def facts(answer: OwnAnswer) -> dict[str, Any]:
         "settings": {"reading": own.answers, "weights": answer.weighting, "order": "head to tail" if answer.counts is not None else "as brought"},
         "notes": list(own.notes), "sentences": sentences(answer),
         "classes": list(answer.classes), "counts": None if answer.counts is None else _entries(answer.counts),
-        "confusion": {"axes": "rows predicted, columns true", "shares": own.shares, "test": _entries(answer.test),
+        "confusion": {"axes": "rows predicted, columns true", "shares": own.shares, "alike": own.alike, "test": _entries(answer.test),
                       "train": None if answer.train is None else _entries(answer.train)},
         "figures": {name: _number(value) for name, value, _ in figure_rows(answer)},
         "worst_class": answer.classes[answer.worst] if answer.worst >= 0 else None, "left_out": answer.figures.left_out,

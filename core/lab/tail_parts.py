@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from scipy.stats import t
+
 from core.lab.tail_answer import row_of
 from core.lab.tail_methods import COUNT
 from core.lab.tail_words import SETS, listed
@@ -22,16 +24,14 @@ ABLATIONS = (
     ("Only present classes move (not naive)", "car-present", "car-naive-max"),
     ("Frequencies divided by the largest, not by the sum", "car-count", "car-count-sum"),
     ("Λ, weights of classes", "car-count", "car-no-weights"),
-    ("A memory at all", "car-count", "car-no-ema"),
+    ("A memory at all, α as it is (without one a batch pulls twice as hard)", "car-count", "car-no-ema"),
+    ("A memory at all, at the same pull α (1 − β)", "car-count", "car-no-ema@alpha=0.25"),
     ("Gradient through the gate", "car-gate", "car-count"),
     ("CAR beside CutMix", "car-cutmix", "ce-cutmix"),
     ("CAR beside logit adjustment", "car-adjusted", "adjusted"),
 )
 """What is asked, the method with it, the method without it."""
 
-
-CLEAR = 2.0
-"""A difference counts as more than chance from so many of its standard errors on."""
 
 BASE = "car-count"
 """The method whose settings were moved."""
@@ -47,17 +47,24 @@ class Difference:
         seeds: How many seeds both have.
         noise: Standard error of `worst` from the seed alone, from `seed_noise`: three pairs by themselves would guess it badly. None where
             no method on this set has several seeds.
+        freedom: Degrees of freedom of `noise`.
     """
 
     worst: float
     overall: float
     seeds: int
     noise: float | None
+    freedom: int = 0
+
+    @property
+    def reach(self) -> float | None:
+        """How far another seed would often move it: 95 % of Student's t."""
+        return None if self.noise is None else clear_from(self.freedom) * self.noise
 
     @property
     def clear(self) -> bool:
         """Whether it is more than chance."""
-        return self.noise is not None and abs(self.worst) > CLEAR * self.noise
+        return self.reach is not None and abs(self.worst) > self.reach
 
 
 @dataclass(frozen=True)
@@ -73,14 +80,51 @@ class Ablation:
     sets: dict[str, Difference]
 
 
-def seed_noise(rows: Sequence[Mapping[str, Any]], data: str) -> float | None:
-    """Deviation over seeds of the worst classes' mean recall on a set: root of the mean square over the methods with several seeds."""
+def clear_from(freedom: int) -> float:
+    """From how many standard errors on a difference is more than chance: two-sided 95 % of Student's t; infinite without a degree of freedom."""
+    return float(t.ppf(0.975, freedom)) if freedom > 0 else math.inf
+
+
+def seed_noise(
+    rows: Sequence[Mapping[str, Any]], data: str, with_car: bool | None = None
+) -> tuple[float, int] | None:
+    """Deviation over seeds of the worst classes' mean recall on a set, and its degrees of freedom.
+
+    Args:
+        rows: The table.
+        data: The set.
+        with_car: Only methods with CAR, or only those without: its seeds lie nearer to one another than cross-entropy's. None takes all.
+
+    Returns:
+        Root of the mean square over the methods with several seeds, weighted by their degrees of freedom; None where there is no such method.
+    """
     found = [
-        r["worst_classes_sd"] ** 2
+        (r["worst_classes_sd"] ** 2, len(r["seeds"]) - 1)
         for r in rows
-        if r["data"] == data and (sd := r.get("worst_classes_sd")) is not None and not math.isnan(sd)
+        if r["data"] == data
+        and (with_car is None or r["name"].startswith("car-") == with_car)
+        and (sd := r.get("worst_classes_sd")) is not None
+        and not math.isnan(sd)
     ]
-    return math.sqrt(sum(found) / len(found)) if found else None
+    freedom = sum(n for _, n in found)
+    return (math.sqrt(sum(v * n for v, n in found) / freedom), freedom) if freedom else None
+
+
+def noise_of(
+    rows: Sequence[Mapping[str, Any]], data: str, names: Sequence[str], seeds: int
+) -> tuple[float | None, int]:
+    """Standard error of the difference of two methods over so many seeds, and its degrees of freedom.
+
+    Each method has the noise of its kind (with CAR or without), or that of all methods where its kind has no second seed.
+    """
+    kinds = {name.startswith("car-") for name in names}
+    each = {kind: seed_noise(rows, data, kind) or seed_noise(rows, data) for kind in kinds}
+    parts = [each[name.startswith("car-")] for name in names]
+    known = [p for p in parts if p is not None]
+    if len(known) < len(parts):
+        return None, 0
+    freedom = sum(p[1] for p in each.values() if p is not None)
+    return math.sqrt(sum(sd**2 for sd, _ in known) / seeds), freedom
 
 
 def difference(rows: Sequence[Mapping[str, Any]], data: str, with_it: str, without: str) -> Difference | None:
@@ -95,8 +139,8 @@ def difference(rows: Sequence[Mapping[str, Any]], data: str, with_it: str, witho
         [a["by_seed"][s][key] - b["by_seed"][s][key] for s in shared] for key in ("worst_classes", "overall")
     )
     n = len(shared)
-    one = seed_noise(rows, data)
-    return Difference(sum(worst) / n, sum(overall) / n, n, None if one is None else one * math.sqrt(2 / n))
+    noise, freedom = noise_of(rows, data, (with_it, without), n)
+    return Difference(sum(worst) / n, sum(overall) / n, n, noise, freedom)
 
 
 def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
@@ -136,7 +180,7 @@ def _points(share: float) -> str:
 
 def _noise(d: Difference) -> str:
     seeds = "one seed" if d.seeds == 1 else f"{d.seeds} seeds"
-    return seeds if d.noise is None else f"± {100 * d.noise:.1f}, {seeds}"
+    return seeds if d.reach is None else f"± {100 * d.reach:.1f}, {seeds}"
 
 
 @dataclass(frozen=True)
@@ -152,7 +196,7 @@ class Sensitivity:
         worst: The worst classes' mean recall at each value, at the one seed that all of them share.
         overall: Overall accuracy at each.
         reference: The worst classes' mean recall under CE at that seed; NaN where it is not recorded.
-        noise: As in `Difference`, for a difference of two values.
+        reach: How far two seeds of one setting would often lie apart; None where it is not known.
     """
 
     data: str
@@ -163,7 +207,7 @@ class Sensitivity:
     worst: tuple[float, ...]
     overall: tuple[float, ...]
     reference: float
-    noise: float | None
+    reach: float | None
 
 
 def sensitivities(rows: Sequence[Mapping[str, Any]]) -> tuple[Sensitivity, ...]:
@@ -189,11 +233,12 @@ def sensitivities(rows: Sequence[Mapping[str, Any]]) -> tuple[Sensitivity, ...]:
         at = [by_value[v]["by_seed"][seed] for v in values]
         ce = row_of(rows, data, "ce")
         there = ce is not None and seed in ce["by_seed"]
-        one = seed_noise(rows, data)
+        noise, freedom = noise_of(rows, data, (BASE, BASE), 1)
+        reach = None if noise is None else clear_from(freedom) * noise
         found.append(
             Sensitivity(
                 data, name, knobs(CarSettings)[name].label, values, usual, tuple(a["worst_classes"] for a in at), tuple(a["overall"] for a in at),
-                ce["by_seed"][seed]["worst_classes"] if there and ce is not None else math.nan, None if one is None else one * math.sqrt(2),
+                ce["by_seed"][seed]["worst_classes"] if there and ce is not None else math.nan, reach,
             )
         )  # fmt: skip
     order = ("alpha", "beta", "r0", "gamma")
@@ -209,10 +254,14 @@ def sensitivity_words(one: Sensitivity) -> str:
         f"**{one.label}**, from {told[0]} to {told[-1]}: the worst classes go from {100 * one.worst[low]:.1f}\u00a0% (at {told[low]}) to "
         f"{100 * one.worst[high]:.1f}\u00a0% (at {told[high]}); the usual value is {one.usual:g}"
     )
-    if one.noise is None:
+    if one.reach is None:
         return f"{said}. One seed settles nothing."
-    much = "more" if span > CLEAR * one.noise else "no more"
-    said += f". That is {much} than two seeds of one setting would often lie apart ({100 * CLEAR * one.noise:.1f} points, two standard errors)"
+    much = "more" if span > one.reach else "no more"
+    said += (
+        f". That is {much} than two seeds of one setting would often lie apart ({100 * one.reach:.1f} points)"
+    )
+    if one.field == "beta":
+        said += "; β also sets how hard one batch pulls, α (1 − β)"
     below = [v for v, w in zip(told, one.worst, strict=True) if w <= one.reference]
     if below:
         return f"{said}. At {listed(below)} CAR is no better than CE."

@@ -93,16 +93,18 @@ def walk(
     schedule: Callable[[str], Schedule],
     minutes: float | None = None,
     sets: Mapping[str, TailSet] | None = None,
+    cache: Path | None = None,
 ) -> int:
     """Train every run of a plan that is neither finished nor locked.
 
     Args:
         jobs: The plan.
         data: Folder of the sets.
-        work: Folder of the runs, and of the arrays that were read.
+        work: Folder of the runs.
         schedule: Name of a set -> how its runs are trained.
         minutes: Begin no further run after so many minutes.
         sets: Sets that are already in memory.
+        cache: Folder of the arrays that were read; `cache` inside `work` when None.
 
     Returns:
         How many runs this process finished. A run that fails is logged and the next one goes on.
@@ -118,7 +120,7 @@ def walk(
             if not mine or is_done(work, job):
                 continue
             if job.set not in kept:
-                kept = {job.set: tail_set(job.set, data, work / "cache")}  # one at a time in memory
+                kept = {job.set: tail_set(job.set, data, cache or work / "cache")}  # one at a time in memory
             try:
                 train_run(kept[job.set], method_of(job.method), job.seed, schedule(job.set), work, report)
             except ValueError:

@@ -48,8 +48,8 @@ class Schedule:
     bfloat16: bool = True
 
 
-VIT = Schedule("vit", 192, 12, 4, learning_rate=1e-3, weight_decay=0.05)
-"""The transformer's schedule: AdamW."""
+VIT = Schedule("vit", 192, 12, 8, epochs=16, learning_rate=1e-3, weight_decay=0.05)
+"""The transformer's schedule: AdamW, patches of 8 px and fewer epochs, because a step takes four times as long as the residual network's."""
 
 
 EPOCHS = {"pbc": 40, "ham10000": 40, "cifar10": 20, "tiny": 16}
@@ -60,9 +60,8 @@ DEPTH = 14
 
 
 def schedule_for(name: str, net: str = "resnet") -> Schedule:
-    """The schedule of a set, for every method; sets that are not known get 40 epochs."""
-    base = VIT if net == "vit" else Schedule(depth=DEPTH)
-    return replace(base, epochs=EPOCHS.get(name, 40))
+    """The schedule of a set, for every method; sets that are not known get 40 epochs, the transformer its own."""
+    return VIT if net == "vit" else replace(Schedule(depth=DEPTH), epochs=EPOCHS.get(name, 40))
 
 
 def build_classifier(schedule: Schedule, classes: int, head: str, rng: torch.Generator) -> nn.Module:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from core.data.longtail import hold_out, make_longtail, subsample
+from core.data.splits import content_hash
 from core.data.tar_images import LabelledImages, read_set
 
 SETS = ("ham10000", "pbc", "cifar10", "tiny")
@@ -34,6 +35,9 @@ HAM_TEST = 0.3
 
 VALIDATION = 0.15
 """Share of each class's training images that is looked at to choose."""
+
+MOST_TWINS = 0.001
+"""Share of the test pictures that may also be, under another name, among the training pictures."""
 
 DRAW = 2024
 """Seed of every division."""
@@ -63,6 +67,7 @@ class TailSet:
         counts: `(K,)` training images of each class.
         mean: `(3,)` mean colour of the training images in [0, 1].
         std: `(3,)` its deviation.
+        twins: Test pictures whose very pixels are in the training or validation part too, under another name.
     """
 
     name: str
@@ -73,6 +78,7 @@ class TailSet:
     counts: np.ndarray
     mean: torch.Tensor
     std: torch.Tensor
+    twins: int = 0
 
 
 def divide(
@@ -94,11 +100,18 @@ def divide(
         share: Share of each class that validates.
 
     Raises:
-        ValueError: An image, or a photo of the same lesion, is on both sides.
+        ValueError: An image, or a photo of the same lesion, is on both sides; or more than `MOST_TWINS` of the test pictures have the very
+            pixels of a training picture. Fewer are counted in `twins`: published sets hold a few.
     """
     shared = np.intersect1d(read.groups[train], read.groups[test])
     if len(shared):
         raise ValueError(f"{len(shared)} image(s) or lesions of {name} are in both training and test.")
+    seen = {content_hash(read.images[i]) for i in train}
+    twins = sum(content_hash(read.images[i]) in seen for i in test)
+    if twins > MOST_TWINS * len(test):
+        raise ValueError(
+            f"{twins} of {len(test)} test pictures of {name} are, pixel for pixel, among the training pictures. Figures would flatter."
+        )
     stay, out = hold_out(read.labels[train], share, rng, read.groups[train])
 
     def part(index: np.ndarray) -> Part:
@@ -115,6 +128,7 @@ def divide(
         np.bincount(read.labels[train[stay]], minlength=len(read.classes)),
         colours.mean(0).float(),
         colours.std(0).clamp(min=1e-3).float(),
+        twins,
     )
 
 

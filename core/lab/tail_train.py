@@ -256,7 +256,12 @@ def train_run(
         "car": None if method.car is None else asdict(method.car),
         "classes": list(data.classes),
         "counts": data.counts.tolist(),
-        "images": {"train": len(data.train), "val": len(data.val), "test": len(data.test)},
+        "images": {
+            "train": len(data.train),
+            "val": len(data.val),
+            "test": len(data.test),
+            "twins": data.twins,
+        },
         "seconds": round(float(arrays["seconds"].sum()), 1),
         "torch": torch.__version__,
         "figures": final_figures(arrays["test"][-1], arrays["val"][-1], arrays["train"][-1], data.counts),

@@ -108,7 +108,7 @@ def head_first(record: TailRecord) -> TailRecord:
 
 @lru_cache(maxsize=512)
 def moment(record: TailRecord, epoch: int) -> Moment:
-    """A run at the kept epoch that lies nearest to the asked one.
+    """A run at the kept epoch that lies nearest to the asked one, with the training matrix last recorded by then.
 
     Args:
         record: The run, its classes in any order.
@@ -121,7 +121,7 @@ def moment(record: TailRecord, epoch: int) -> Moment:
         raise ValueError(f"The record of {record.title} on {record.data} keeps no confusion matrix.")
     run = head_first(record)
     at = int(np.abs(run.epochs - epoch).argmin())
-    beside = int(np.abs(run.train_epochs - run.epochs[at]).argmin())
+    beside = max(int(np.searchsorted(run.train_epochs, run.epochs[at], side="right")) - 1, 0)
     test, train = run.test[at].astype(np.int64), run.train[beside].astype(np.int64)
     return Moment(
         data=run.data,
@@ -216,13 +216,18 @@ class Remembered:
         """The class's true error."""
         return float(self.truth.sum())
 
+    def forgets(self, memory: str) -> bool:
+        """Whether a batch that lacks the class counts as one in which it made no error."""
+        return memory == "naive" or self.beta == 0
+
     def scale(self, memory: str, weights: str = "none") -> float:
         """What the regularizer sees of this class's errors beside those of the most frequent class, as a multiple of the truth.
 
-        In closed form: the naive memory holds `presence` times a column, the other two hold all of it, once they are filled.
+        In closed form: the naive memory holds `presence` times a column, the other two hold all of it, once they are filled. Without a
+        memory (beta 0) all three are the naive one.
         """
         w = self.weights[weights]
-        seen = self.presence / self.presence_head if memory == "naive" else 1.0
+        seen = self.presence / self.presence_head if self.forgets(memory) else 1.0
         return float(seen * w[self.column] / w[0])
 
     def settled(self, memory: str) -> float:
@@ -231,7 +236,7 @@ class Remembered:
 
     def expected(self, memory: str) -> float:
         """The same in expectation, in closed form."""
-        return self.error * (self.presence if memory == "naive" else 1.0)
+        return self.error * (self.presence if self.forgets(memory) else 1.0)
 
 
 @lru_cache(maxsize=64)

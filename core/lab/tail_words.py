@@ -205,10 +205,15 @@ def seeds_words(first: Moment, second: Moment, rows: Sequence[Mapping[str, Any]]
     return next(shares), next(shares), f"{seeds} seeds: {a['sigma1']:.2f} → {b['sigma1']:.2f}"
 
 
+def evenly_tested(now: Moment) -> bool:
+    """Whether each class that is tested has about equally many test images."""
+    tested = now.tested[now.tested > 0]
+    return bool(len(tested)) and bool(tested.max() <= 1.05 * tested.min())
+
+
 def even_words(now: Moment) -> str:
     """Whether the test images are as long-tailed as the training images, which decides what overall accuracy says."""
-    tested = now.tested[now.tested > 0]
-    if len(tested) and tested.max() <= 1.05 * tested.min():
+    if evenly_tested(now):
         return "Every class has equally many of them, so that this is the mean recall; where rare classes are rare in life, it would hide them."
     return "Frequent classes have most of them, and decide it."
 
@@ -241,8 +246,8 @@ def how_sure(first: Moment, second: Moment, rows: Sequence[Mapping[str, Any]]) -
             error = math.hypot(first.error_of(k), second.error_of(k))
             settled = "more" if abs(difference) > 2 * error else "no more"
             said += (
-                f" and {100 * second.error_of(k):.1f} under {second.title}; the difference of {100 * difference:+.1f} points is {settled} "
-                "than twice its own error"
+                f" and {100 * second.error_of(k):.1f} under {second.title}, from the test images alone; the difference of "
+                f"{100 * difference:+.1f} points is {settled} than twice its own error, and another seed would move it further"
             )
         said += "."
     said += " A class that is named because it came out worst looks a little worse than it is."
@@ -284,9 +289,10 @@ def memory_words(seen: Remembered, name: str, memory: str, weights: str) -> list
     """What the memory and Λ make of one class's errors, with the closed form and the drawn batches."""
     who = many_of(name)
     chance = f"A batch of {seen.batch} holds {who} with a chance of {percent(seen.presence)}"
-    if memory == "naive":
+    if seen.forgets(memory):
+        which = "the naive memory" if seen.beta else "a matrix without memory (β = 0)"
         said = (
-            f"{chance}, and where it lacks them the naive memory counts no error. In expectation it settles at {percent(seen.presence)} of the "
+            f"{chance}, and where it lacks them {which} counts no error. In expectation it settles at {percent(seen.presence)} of the "
             f"truth: an error of {percent(seen.expected(memory))} where {percent(seen.error)} are true"
         )
     else:
@@ -300,15 +306,17 @@ def memory_words(seen: Remembered, name: str, memory: str, weights: str) -> list
             f"Without Λ, CAR sees {percent(seen.scale(memory))} of their errors, set beside what it sees of the most frequent class's.",
         ]
     by = "their sum" if weights == "sum" else "the largest"
+    together = seen.scale(memory, weights)
+    if together < 0.95:
+        verdict = "Λ does not make up for what the memory forgets."
+    elif together > 1.05:
+        verdict = "They count more than their errors, as Λ intends."
+    elif seen.scale(memory) < 0.95 and factor > 1.05:
+        verdict = "The two nearly cancel."
+    else:
+        verdict = "They count about as much as the most frequent class."
     return [
         said,
-        f"Λ (frequencies divided by {by}) lifts their column {factor:.2f} × over the most frequent class's; memory and Λ together "
-        f"make {seen.scale(memory, weights):.2f} of the truth. "
-        + (
-            "Λ does not make up for what the memory forgets."
-            if seen.scale(memory, weights) < 0.95
-            else "Rare classes count more than their errors, as Λ intends."
-            if seen.scale(memory, weights) > 1.05
-            else "The two nearly cancel."
-        ),
+        f"Λ (frequencies divided by {by}) lifts their column {factor:.2f} × over the most frequent class's; with memory and Λ together an error "
+        f"of theirs counts {together:.2f} times one of that class. {verdict}",
     ]

@@ -34,7 +34,7 @@ class CarSettings:
         0.99,
         0.01,
         help="How much of the matrix is kept from one batch to the next. 0 looks at the batch alone. With a larger β the matrix is "
-        "steadier, and with the naive memory a batch moves it less.",
+        "steadier, and one batch moves it less: what pulls on the network is α (1 − β).",
         label="β, memory of the matrix",
     )
     memory: str = knob(

@@ -103,7 +103,7 @@ def _metrics(answer: OwnAnswer) -> None:
     with st.container(horizontal=True, gap="medium"):
         st.metric(
             "Overall", percent(f.overall), width="content",
-            help="Mean over classes: how many samples there are is not known." if answer.own.shares else "Share of all samples that are right.",
+            help="Mean over classes: how frequent they are is not known." if answer.own.alike else "Share of all samples that are right.",
         )  # fmt: skip
         st.metric(
             "Worst class",

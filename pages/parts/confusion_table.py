@@ -128,7 +128,7 @@ def _parts(rows: Sequence[Mapping[str, Any]]) -> None:
                 one.question,
                 SETS[data],
                 100 * d.worst,
-                None if d.noise is None else 100 * d.noise,
+                None if d.reach is None else 100 * d.reach,
                 100 * d.overall,
             )
             for one in found
@@ -142,8 +142,8 @@ def _parts(rows: Sequence[Mapping[str, Any]]) -> None:
         for one in found:
             st.markdown(f"- {ablation_words(one)}")
     st.caption(
-        "With minus without, on the test images, as the runs fell, over the seeds that both have. After ± the standard error of the difference from "
-        "the seed alone: from the deviation of all methods that have several seeds. Bars are two of them."
+        "With minus without, on the test images, as the runs fell, over the seeds that both have. After ±, and as bars, how far another seed would "
+        "often move the difference (95 %): from the deviation over seeds of the methods with CAR, and of those without, that have several."
     )
 
 
@@ -156,13 +156,13 @@ def _settings(rows: Sequence[Mapping[str, Any]]) -> None:
         st.caption(
             "Blue circles: the worst classes. Grey squares: overall. Dotted: the worst classes under CE at the same seed."
         )
-        shown = [Setting(s.label, s.values, s.usual, s.worst, s.overall, s.reference, s.noise) for s in mine]
+        shown = [Setting(s.label, s.values, s.usual, s.worst, s.overall, s.reference, s.reach) for s in mine]
         panels(setting_charts(shown), f"confusion-settings-{name}", wide=4 if len(shown) > 2 else 2)
         for one in mine:
             st.markdown(f"- {sensitivity_words(one)}")
         st.caption(
             "One setting of CAR (count EMA) moved while the others stay, one seed each, test images. The usual value is bold. The grey band is for "
-            "the circles alone: two standard errors around the usual value's, as far as two seeds of one setting would often lie apart. Nothing was "
+            "the circles alone: around the usual value's, as far as two seeds of one setting would often lie apart. Nothing was "
             "chosen here: the table has the usual values throughout."
         )
 

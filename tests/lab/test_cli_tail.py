@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.lab import cli_tail, tail_queue
-from core.lab.cli_tail import add_confusion, add_tail, confusion, planned, tail
+from core.lab.cli_tail import add_confusion, add_tail, confusion, planned, planned_others, tail
 from core.lab.tail_methods import method_of
 from core.lab.tail_own_sample import CLASSES, sample_npz
 from core.lab.tail_queue import Job
@@ -119,6 +119,7 @@ def test_the_plan_holds_what_was_promised_once_each() -> None:
         "car-count@gamma=1",
     } <= extra
     assert jobs[0] == Job("pbc", "ce", 0)
+    assert planned_others() == [Job("pbc", "ce", 0), Job("pbc", "car-count", 0)]
 
 
 def test_it_trains_what_is_missing_records_it_and_says_what_is_left(

@@ -47,6 +47,12 @@ def npz(**arrays: np.ndarray) -> bytes:
     return out.getvalue()
 
 
+def npy(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
 def csv(header: str, *rows: object) -> bytes:
     return "\n".join([header, *(",".join(map(str, r)) for r in rows)]).encode()
 
@@ -141,6 +147,54 @@ def test_shares_are_read_as_such_and_those_along_the_predictions_are_refused() -
     assert measure_matrix(joint).figures.overall == pytest.approx(np.trace(TRUTH) / N)
     with pytest.raises(BadImage, match="divided along the predicted"):
         read(("a.npz", npz(confusion=shares)), answers={"axis": "rows"})
+
+
+def test_only_shares_of_each_true_class_make_all_classes_count_alike() -> None:
+    alike = measure_matrix(read(("a.npz", npz(confusion=TRUTH / TRUTH.sum(0))), answers={"axis": "columns"}))
+    assert "of all classes on average" in headline(alike)
+    for matrix in (TRUTH / TRUTH.sum(), TRUTH * 1.25):  # shares of all samples, weighted counts
+        answer = measure_matrix(read(("a.npz", npz(confusion=matrix)), answers={"axis": "columns"}))
+        assert answer.own.shares and not answer.own.alike
+        assert answer.figures.overall == pytest.approx(np.trace(TRUTH) / N) != answer.figures.mean_recall
+        assert "of all samples" in headline(answer) and "on average" not in headline(answer)
+        wanted = TRUTH[0, 0] / TRUTH[0].sum()
+        assert class_rows(answer)[0]["precision"] == pytest.approx(wanted)
+        assert np.isnan(answer.interval).all() and "sample)" not in flow_sentence(answer)
+
+
+def test_a_training_matrix_of_shares_gives_recalls_and_no_counts() -> None:
+    train = TRUTH / TRUTH.sum(0)
+    own = read(
+        ("a.npz", npz(labels=LABELS, predicted=SAID, train_confusion=train)), answers={"axis": "columns"}
+    )
+    assert own.ready and own.counts is None and not own.shares
+    said = " ".join(own.notes)
+    assert "how many training samples there are is not known." in said
+    assert (
+        "no interval" not in said and "were counted" not in said and "training samples." not in own.notes[0]
+    )
+    answer = measure_matrix(own)
+    assert answer.train_recall == pytest.approx(np.diag(train)) and np.isfinite(answer.interval).all()
+
+
+def test_whole_numbers_that_sum_to_a_hundred_are_asked_about() -> None:
+    matrix = np.array([[90, 20, 5], [6, 70, 15], [4, 10, 80]])
+    files = ("a.npz", npz(confusion=matrix))
+    own = read(files, answers={"axis": "columns"})
+    assert not own.ready and own.questions[0].key == "unit"
+    assert [c.value for c in own.questions[0].choices] == ["counts", "percent"]
+    counted = read(files, answers={"axis": "columns", "unit": "counts"})
+    assert counted.ready and not counted.shares and np.array_equal(counted.test, matrix)
+    assert counted.answers == {"axis": "columns", "unit": "counts"}
+    shares = read(files, answers={"axis": "columns", "unit": "percent"})
+    assert shares.shares and shares.alike and np.allclose(shares.test, matrix / 100)
+    assert np.isnan(measure_matrix(shares).interval).all()
+    along = read(files, answers={"axis": "rows"})
+    assert "predicted class" in along.questions[0].text
+    with pytest.raises(BadImage, match="divided along the predicted"):
+        read(files, answers={"axis": "rows", "unit": "percent"})
+    with pytest.raises(BadImage, match="does not fit"):
+        read(files, answers={"axis": "rows", "unit": "pounds"})
 
 
 def test_train_predictions_come_in_an_npz_in_a_column_or_in_a_zone_of_their_own() -> None:
@@ -320,7 +374,8 @@ BAD = {
         "labels of a.csv are words such as .*predictions of a.csv are numbers",
     ),
     "no sample": (("a.npz", npz(labels=np.zeros(0, int), predicted=np.zeros(0, int))), "No label"),
-    "one loose array": (("scores.npy", (lambda o: (np.save(o, LOGITS), o.getvalue())[1])(io.BytesIO())), "."),
+    "one loose array": (("scores.npy", npy(LOGITS)), "scores.npy holds one half .*labels=…, logits=…"),
+    "huge label": (("a.npz", npz(labels=np.array([0, 1, 1e300]), predicted=np.array([0, 1, 1]))), "the number 1e\\+300, which is no class"),
     "orders differ": (("a.csv", csv("x,ash,oak", ("oak", 1, 2), ("ash", 3, 4))), "different orders"),
     "negative weight": (("a.csv", csv("true,predicted,count", (0, 1, -2), (1, 1, 3))), "below 0"),
 }  # fmt: skip

@@ -35,7 +35,7 @@ def rows_with(*values: tuple[str, list[float]]) -> list[dict[str, Any]]:
     return found
 
 
-def test_shared_seeds_are_compared_in_pairs_and_weighed_by_what_all_methods_vary() -> None:
+def test_shared_seeds_are_compared_in_pairs_and_weighed_by_what_their_kind_varies() -> None:
     a, b = [0.50, 0.60, 0.70], [0.45, 0.50, 0.69]
     d = difference(rows_with(("car-count", a), ("car-no-weights", b)), "pbc", "car-count", "car-no-weights")
     gaps = np.subtract(a, b)
@@ -47,19 +47,31 @@ def test_shared_seeds_are_compared_in_pairs_and_weighed_by_what_all_methods_vary
 
 
 def test_one_shared_seed_is_compared_at_that_seed_and_borrows_its_noise() -> None:
-    rows = rows_with(("car-count", [0.50, 0.60, 0.70]), ("car-no-weights", [0.2]), ("ce", [0.3, 0.3, 0.36]))
-    noise = math.sqrt((0.1**2 + np.var([0.3, 0.3, 0.36], ddof=1)) / 2)
-    assert seed_noise(rows, "pbc") == pytest.approx(noise) and seed_noise(rows, "tiny") is None
+    ce = [0.3, 0.3, 0.36, 0.4]
+    rows = rows_with(("car-count", [0.50, 0.60, 0.70]), ("car-no-weights", [0.2]), ("ce", ce))
+    whole = math.sqrt((2 * 0.1**2 + 3 * np.var(ce, ddof=1)) / 5)
+    assert seed_noise(rows, "pbc") == (pytest.approx(whole), 5) and seed_noise(rows, "tiny") is None
+    assert seed_noise(rows, "pbc", True) == (pytest.approx(0.1), 2)
     d = difference(rows, "pbc", "car-count", "car-no-weights")
-    assert d is not None and d.worst == pytest.approx(0.3) and d.noise == pytest.approx(noise * math.sqrt(2))
-    assert d.clear == (2 * d.noise < 0.3)
+    assert d is not None and d.worst == pytest.approx(0.3) and d.noise == pytest.approx(0.1 * math.sqrt(2))
+    assert d.freedom == 2 and d.reach == pytest.approx(4.30265 * 0.1 * math.sqrt(2)) and not d.clear
+    mixed = difference(rows, "pbc", "car-count", "ce")
+    assert mixed is not None and mixed.seeds == 3 and mixed.freedom == 5
+    assert mixed.noise == pytest.approx(math.sqrt((0.1**2 + np.var(ce, ddof=1)) / 3))
+
+
+def test_a_kind_without_a_second_seed_borrows_the_noise_of_all() -> None:
+    rows = rows_with(("car-count", [0.5]), ("car-no-weights", [0.2]), ("ce", [0.30, 0.31]))
+    d = difference(rows, "pbc", "car-count", "car-no-weights")
+    assert d is not None and d.noise == pytest.approx(math.sqrt(2) * float(np.std([0.30, 0.31], ddof=1)))
+    assert d.freedom == 1 and d.clear == (12.7062 * d.noise < 0.3)
 
 
 def test_ablations_say_which_way_they_fell() -> None:
     up = rows_with(("car-count", [0.50, 0.51, 0.52]), ("car-no-weights", [0.40, 0.41, 0.43]))
     (one,) = ablations(up)
     assert one.question == "Λ, weights of classes" and ablation_words(one).endswith("It helps.")
-    assert "Blood cells +9.7 (± 1.1, 3 seeds)" in ablation_words(one)
+    assert "Blood cells +9.7 (± 2.9, 3 seeds)" in ablation_words(one)
     down = rows_with(("car-count", [0.40, 0.41, 0.43]), ("car-no-weights", [0.50, 0.51, 0.52]))
     assert ablation_words(ablations(down)[0]).endswith("It harms.") and "−9.7" in ablation_words(
         ablations(down)[0]
@@ -81,7 +93,11 @@ def test_settings_stand_beside_their_usual_value_at_one_seed() -> None:
     assert alpha.worst == pytest.approx((0.45, 0.54, 0.39)) and alpha.reference == pytest.approx(0.39)
     said = sensitivity_words(alpha)
     assert "from 39.0\u00a0% (at 2) to 54.0\u00a0% (at 0.5); the usual value is 0.5" in said
-    assert "At 2 CAR is no better than CE" in said and "points, two standard errors)" in said
+    assert (
+        "At 2 CAR is no better than CE" in said
+        and "often lie apart (" in said
+        and "α (1 − β)" in sensitivity_words(found[1])
+    )
     assert "CAR stays above CE throughout" in sensitivity_words(found[1])
     alone = [made.row("pbc", "car-count", 0.5, seeds=1), made.row("pbc", "car-count@r0=0.05", 0.4, seeds=1)]
     (r0,) = sensitivities(alone)

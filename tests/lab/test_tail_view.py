@@ -205,11 +205,36 @@ def test_the_naive_memory_forgets_as_often_as_the_closed_form_says(column: int, 
     share = now.counts[column] / now.counts.sum()
     assert seen.presence == pytest.approx(1 - (1 - share) ** 128)
     assert seen.expected("naive") == pytest.approx(seen.presence * seen.error)
-    assert seen.expected("count") == seen.expected("present only") == pytest.approx(1 - now.recall[column])
+    alone = seen.presence if beta == 0 else 1.0
+    assert (
+        seen.expected("count")
+        == seen.expected("present only")
+        == pytest.approx(alone * (1 - now.recall[column]))
+    )
     # each batch is one draw: the mean over 200 of them lies within five of its standard errors, which beta makes larger
     for memory in ("naive", "count"):
         wide = 5 * math.sqrt((1 + beta) / (1 - beta) * 0.25 / (200 * max(share * 128, 0.05)))
         assert abs(seen.settled(memory) - seen.expected(memory)) < wide + 0.02
+
+
+def test_of_a_rare_class_the_naive_memory_holds_less_and_the_others_all_of_it() -> None:
+    now = moment(made.record(), LAST)
+    column = int(np.argmin(now.counts))
+    seen = remembered(now, column, steps=6000)
+    assert seen.error - seen.expected("naive") > 0.25  # far more than what these batches vary by
+    assert seen.settled("naive") == pytest.approx(seen.expected("naive"), abs=0.06)
+    for memory in ("count", "present only"):
+        assert seen.settled(memory) == pytest.approx(seen.error, abs=0.06)
+    alone = remembered(now, column, beta=0.0, steps=6000)
+    for memory in ("naive", "count", "present only"):
+        assert alone.forgets(memory) and alone.settled(memory) == pytest.approx(
+            alone.expected("naive"), abs=0.06
+        )
+        assert alone.scale(memory) == pytest.approx(alone.presence / alone.presence_head)
+    assert (
+        "a matrix without memory (β = 0) counts no error"
+        in memory_words(alone, "basophil", "count", "none")[0]
+    )
 
 
 def test_what_is_held_is_the_librarys_own_replay() -> None:

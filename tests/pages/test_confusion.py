@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core.data.phantoms import draw
 from core.lab import tail_shelf
 from core.lab.tail_looks import Looks, shipped_looks
+from core.lab.tail_parts import ablations
 from core.lab.tail_schedule import Schedule, build_classifier
 from core.lab.tail_view import moment
 from core.nets.weights import save_tensors
@@ -149,6 +150,7 @@ def test_a_set_with_other_epochs_takes_the_nearest(monkeypatch: pytest.MonkeyPat
 
 def test_every_tab_of_the_evidence_draws() -> None:
     app = page("confusion")
+    drawn: dict[str, set[str]] = {}
     for label in (
         "Which classes flow into which",
         "The spectrum",
@@ -158,7 +160,9 @@ def test_every_tab_of_the_evidence_draws() -> None:
     ):
         app.session_state["confusion-evidence"] = label
         ran(app)
-        assert len(app.get("plotly_chart")) >= 3
+        charts = {c.proto.spec for c in app.get("plotly_chart")}
+        assert all(charts - others for others in drawn.values()), label  # each tab brings a chart of its own
+        drawn[label] = charts
         if label.startswith("σ₁"):
             assert "(vacuous)" in text(app) or "the bound √K · σ₁" in text(app)
             app.segmented_control(key="bound").set_value("max")
@@ -191,7 +195,8 @@ def test_the_table_sorts_by_numbers_and_marks_what_validation_chose() -> None:
     )
     said = text(app)
     assert "On 2 of 3 recorded sets" in said and "not on Skin lesions" in said
-    assert "Λ, weights of classes" in said and "± 1.4, one seed" in said
+    weights = next(a for a in ablations(made.table()) if a.question == "Λ, weights of classes").sets["pbc"]
+    assert weights.reach is not None and f"± {100 * weights.reach:.1f}, one seed" in said
     assert "Skin lesions, logit adjustment 55.0 against" in said and "(CAR behind)" in said
     assert "of what is learned)" in said and "points in training and" in said
     assert "α, weight of the regularizer" in said and "At 2 CAR is no better than CE" in said
