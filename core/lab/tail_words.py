@@ -246,8 +246,8 @@ def how_sure(first: Moment, second: Moment, rows: Sequence[Mapping[str, Any]]) -
             error = math.hypot(first.error_of(k), second.error_of(k))
             settled = "more" if abs(difference) > 2 * error else "no more"
             said += (
-                f" and {100 * second.error_of(k):.1f} under {second.title}, from the test images alone; the difference of "
-                f"{100 * difference:+.1f} points is {settled} than twice its own error, and another seed would move it further"
+                f" and {100 * second.error_of(k):.1f} under {second.title}; the difference of {100 * difference:+.1f} points is {settled} "
+                "than twice its own error. These errors are of the test images alone: another seed moves the difference, too"
             )
         said += "."
     said += " A class that is named because it came out worst looks a little worse than it is."
