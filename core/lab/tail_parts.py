@@ -294,7 +294,10 @@ def network_words(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[st
             )
             here = difference(rows, data, car["name"], "ce")
             if here is not None:
-                same = (here.worst > 0) == (gain > 0)
-                text += f". With the table's ResNet: {_points(here.worst)} and {_points(here.overall)}, {'the same way' if same else 'the other way'}"
+                text += f". With the table's ResNet: {_points(here.worst)} and {_points(here.overall)}"
+                if gain:
+                    text += f", {'the same way' if (here.worst > 0) == (gain > 0) else 'the other way'}"
+            if max(car["worst_classes"], base["worst_classes"]) < 0.005:
+                text += ". In so short a training neither learns these classes, so nothing is compared"
             said.append(f"{text}. {'One seed each.' if n == 1 else f'{n} seeds each.'}")
     return said

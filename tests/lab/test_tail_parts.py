@@ -125,6 +125,13 @@ def test_another_network_is_told_beside_the_table_s() -> None:
     assert network_words(made.table(), ()) == []
 
 
+def test_where_neither_learns_the_classes_nothing_is_compared() -> None:
+    pair = [made.row("pbc", name, 0.0, seeds=1) | {"network": "vit"} for name in ("ce", "car-count")]
+    (said,) = network_words(made.table(), pair)
+    assert "neither learns these classes, so nothing is compared" in said
+    assert "the same way" not in said and "the other way" not in said
+
+
 def finished(work: Path, method: str, seed: int = 0, **schedule: Any) -> None:
     """A made-up finished run."""
     run = made.record(method)
