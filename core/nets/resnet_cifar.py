@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from core.nets.point import PointConv2d
+
 HEADS = ("linear", "cosine")
 SHORTCUTS = ("A", "B")
 
@@ -56,7 +58,7 @@ class BasicBlock(nn.Module):
         self.stride, self.more = stride, b - a
         changed = stride != 1 or a != b
         self.project = (
-            nn.Sequential(nn.Conv2d(a, b, 1, stride, bias=False), nn.BatchNorm2d(b))
+            nn.Sequential(PointConv2d(a, b, 1, stride, bias=False), nn.BatchNorm2d(b))
             if changed and shortcut == "B"
             else None
         )

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from core.nets.point import PointConv2d
 from core.settings.tacsc import MODELS, TacscSettings
 from core.tacsc.function import Source
 from core.tacsc.layer import CSCConv2d, sparse_layers
@@ -27,7 +28,8 @@ def _convolution(
 ) -> nn.Module:
     if sparse is not None:
         return CSCConv2d(source, target, kernel, stride, kernel // 2, sparse, rng)
-    conv = nn.Conv2d(source, target, kernel, stride, kernel // 2, bias=False)
+    kind = PointConv2d if kernel == 1 else nn.Conv2d
+    conv = kind(source, target, kernel, stride, kernel // 2, bias=False)
     nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu", generator=rng)
     return conv
 
