@@ -9,14 +9,19 @@ from benchmarks.bfloat16_speed import WAYS, apart, once
 from core.nets.resnet_cifar import resnet_cifar
 
 
-def test_the_float32_sums_lie_nearer_to_autocast_than_float32_does():
+def test_each_way_is_the_one_that_its_name_says():
     net = resnet_cifar(4, torch.Generator().manual_seed(0), 8, 8, "linear")
     rng = torch.Generator().manual_seed(1)
     x, y = torch.randn(16, 3, 16, 16, generator=rng), torch.randint(0, 4, (16,), generator=rng)
     found = {name: once(net, x, y, way)[1:] for name, way in WAYS.items()}
     away = {name: apart(gradients, found["autocast"][1]) for name, (_, gradients) in found.items()}
     assert away["autocast"] == 0
-    assert 0 <= away["float32 sums"] < away["float32"] < 0.5
+    assert 0 < away["float32"] < 0.5 and away["float32 sums"] < 0.5
+    kinds = {}
+    for name, way in WAYS.items():
+        with way():
+            kinds[name] = torch.nn.functional.linear(x.flatten(1), x.flatten(1)).dtype
+    assert kinds == {"float32": torch.float32, "autocast": torch.bfloat16, "float32 sums": torch.bfloat16}
 
 
 def test_it_runs_and_leaves_the_threads_as_they_were():
