@@ -16,9 +16,10 @@ from core.car.spectrum import Spectrum
 from core.car.weights import class_weights
 from core.lab import tail_shelf
 from core.lab.tail_answer import chosen_car
+from core.lab.tail_names import ABOUT, SETS
 from core.lab.tail_shelf import SETS as EVERY_SET
 from core.lab.tail_shelf import TailRecord
-from core.lab.tail_words import ABOUT, SETS, how_sure, left_out_words
+from core.lab.tail_words import how_sure, left_out_words
 from pages import header
 from pages.parts import (
     confusion_evidence,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.conformal.words import promised
+from core.figures.frame import listed
 from core.lab.margin_record import TITLES
 from core.lab.margin_sets import CLASSES
 from core.lab.margin_words import SETS, one_digit
@@ -168,11 +169,7 @@ def _of_method(rows: Sequence[Mapping[str, Any]], method: str) -> tuple[str, str
     else:
         verdict = "not reliably"
     each = ", ".join(f"{r:+.1f}".replace("-", "−") for r in ranks)
-    where = (
-        " and ".join([", ".join(SETS[s].lower() for s in sets[:-1]), SETS[sets[-1]].lower()])
-        if len(sets) > 1
-        else SETS[sets[0]].lower()
-    )
+    where = listed([SETS[s].lower() for s in sets])
     text = (
         f"*{method}*: over the losses, ECE (all pixels) and gap rank with Spearman's ρ = {each} ({where}; 1 is the same order, 0 no relation). The "
         f"loss with the "

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from core.conformal.words import percent
+from core.figures.frame import listed
 from core.lab.sparse_names import TITLES, epochs_of, title_of
 from core.lab.sparse_phrases import NOTHING, STILL, lam
 from core.lab.sparse_record import SparseRecord
 from core.lab.sparse_story import Plane, Story
 from core.lab.tail_here_words import signed
-from core.lab.tail_words import listed
 
 ANALOGY = (
     "In the information bottleneck, β sets how much a representation forgets of its input to keep what the task needs; here λ sets how many codes "

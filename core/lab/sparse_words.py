@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.conformal.words import percent
+from core.figures.frame import listed
 from core.lab.sparse_evidence_words import (
     ANALOGY,
     ablation_words,
@@ -22,7 +23,6 @@ from core.lab.sparse_evidence_words import (
 )
 from core.lab.sparse_phrases import CORRUPTION_WORDS, NOTHING, STILL, goes, lam, points, wants
 from core.lab.sparse_view import Severity
-from core.lab.tail_words import listed
 
 RUNAWAY = (
     "The objective R/(λ + ε) is smallest at λ = ∞, where every code is zero and nothing is left of the image. Only the shallow local minimum is of "

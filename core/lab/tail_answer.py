@@ -15,8 +15,10 @@ import numpy as np
 
 from core.car.metrics import FEW_CLASSES
 from core.conformal.words import percent
+from core.figures.frame import listed
+from core.lab.tail_names import SETS, label_of, many_of
 from core.lab.tail_view import Moment, frequency_order
-from core.lab.tail_words import SETS, evenly_tested, label_of, listed, many_of, with_sd
+from core.lab.tail_words import evenly_tested, with_sd
 
 SLACK = 0.005
 """How much of overall accuracy a CAR may cost: on the validation part before it is no choice, on the test images before a set is not won."""

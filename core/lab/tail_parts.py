@@ -13,9 +13,10 @@ from typing import Any
 
 from scipy.stats import t
 
+from core.figures.frame import listed
 from core.lab.tail_answer import row_of
 from core.lab.tail_methods import COUNT
-from core.lab.tail_words import SETS, listed
+from core.lab.tail_names import SETS
 from core.settings.car import CarSettings
 from core.settings.knob import knobs
 

@@ -7,8 +7,9 @@ import streamlit as st
 from core.figures.confusion_spectrum import spectrum_mini
 from core.lab import tail_shelf
 from core.lab.tail_answer import chosen_car
+from core.lab.tail_names import SETS
 from core.lab.tail_view import moment
-from core.lab.tail_words import SETS, headline
+from core.lab.tail_words import headline
 from pages.parts import shelf
 
 

@@ -17,9 +17,10 @@ from core.figures.confusion_maps import pair_maps
 from core.figures.confusion_spectrum import spectrum
 from core.figures.confusion_story import story
 from core.figures.temperature_frame import description, sentence_of
+from core.lab.tail_names import WEIGHT_WORDS, label_of
 from core.lab.tail_shelf import TailRecord
 from core.lab.tail_view import WEIGHTS, Moment, head_first, sigma_line, spectra_of
-from core.lab.tail_words import WEIGHT_WORDS, bound_words, label_of
+from core.lab.tail_words import bound_words
 from pages.parts.screen import on_phone
 
 CONFIG = {"displayModeBar": False}

@@ -16,9 +16,10 @@ from core.figures.confusion_bars import MANY, recall_bars
 from core.figures.confusion_look import NUMBERED
 from core.figures.confusion_maps import confusion_map, difference_map
 from core.figures.temperature_frame import description
+from core.lab.tail_names import label_of
 from core.lab.tail_shelf import TailRecord
 from core.lab.tail_view import Moment, epochs_of, moment
-from core.lab.tail_words import headline, label_of, metrics, seeds_words
+from core.lab.tail_words import headline, metrics, seeds_words
 from pages.parts.confusion_evidence import compact
 
 HEIGHT = 340

@@ -16,10 +16,10 @@ from core.lab import tail_shelf
 from core.lab.tail_answer import Answer, answer, answer_words
 from core.lab.tail_classify import Classifier, classify, load_classifier
 from core.lab.tail_looks import shipped_looks, strange_words
+from core.lab.tail_names import SETS, label_of
 from core.lab.tail_sets import SIDE
 from core.lab.tail_shelf import SHIPPED, WEIGHTS_OF
 from core.lab.tail_view import Moment, moment
-from core.lab.tail_words import SETS, label_of
 from core.nets.weights import ASSETS
 from pages.components.gallery import gallery
 from pages.parts import uploads

@@ -16,8 +16,8 @@ from core.figures.confusion_dots import dots
 from core.figures.confusion_parts import Effect, Setting, effects, setting_charts
 from core.figures.palette import TAIL_COLOURS
 from core.lab.tail_answer import choice_words, chosen_car, motive_words, rival_words, won_words
+from core.lab.tail_names import SETS
 from core.lab.tail_parts import ablation_words, ablations, network_words, sensitivities, sensitivity_words
-from core.lab.tail_words import SETS
 from pages.parts.confusion_evidence import chart, panels
 
 SHARES = ("overall", "mean_recall", "tail", "worst", "worst_classes", "worst_classes_train", "macro_f1")

@@ -9,8 +9,9 @@ import numpy as np
 import streamlit as st
 
 from core.figures.confusion_tail import TailColumn, tail_column
+from core.lab.tail_names import WEIGHT_WORDS, label_of
 from core.lab.tail_view import BATCH, WEIGHTS, Moment, Remembered, remembered
-from core.lab.tail_words import WEIGHT_WORDS, label_of, memory_words
+from core.lab.tail_words import memory_words
 from core.settings import knobs
 from core.settings.car import MEMORIES, CarSettings
 from pages.parts.confusion_evidence import panels

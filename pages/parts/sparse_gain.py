@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from core.conformal.words import percent
+from core.figures.frame import listed
 from core.figures.sparse_ablation import ablation as ablation_chart
 from core.figures.sparse_samples import samples as samples_chart
 from core.lab.sparse_record import SparseRecord
@@ -27,7 +28,6 @@ from core.lab.sparse_view import (
     title_of,
 )
 from core.lab.sparse_words import ablation_words, iteration_words, recorded_words
-from core.lab.tail_words import listed
 from core.settings.tacsc import ADAPTATIONS
 from pages.parts import sparse_oracle, sparse_shift
 from pages.parts.sparse_chart import FAMILIES, chart, narrow, words_of

@@ -24,14 +24,13 @@ from core.lab.tail_answer import (
     sets_won,
     won_words,
 )
+from core.lab.tail_names import label_of, many_of
 from core.lab.tail_view import epochs_of, head_first, lambda_of, moment, remembered, sigma_line, spectra_of
 from core.lab.tail_words import (
     bound_words,
     headline,
     how_sure,
-    label_of,
     left_out_words,
-    many_of,
     memory_words,
     metrics,
     payers,
