@@ -304,8 +304,8 @@ def test_a_run_that_fails_does_not_end_the_walk(
 
 def test_flags_change_the_schedule_of_a_set() -> None:
     given = parser().parse_args(["--epochs", "3", "--no-bfloat16"])
-    assert schedule_of(given, "tiny") == replace(schedule_for("tiny"), epochs=3, bfloat16=False)
-    assert schedule_for("tiny").epochs < schedule_for("pbc").epochs == schedule_for("of my own").epochs
+    assert schedule_of(given, "cifar10") == replace(schedule_for("cifar10"), epochs=3, bfloat16=False)
+    assert schedule_for("cifar10").epochs < schedule_for("pbc").epochs == schedule_for("of my own").epochs
     assert schedule_for("pbc", "vit").net == "vit"
 
 
