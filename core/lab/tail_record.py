@@ -85,8 +85,8 @@ class RunRecord:
         method: Its method's name.
         seed: Its seed.
         facts: All that the JSON file holds, `figures` among it.
-        arrays: Name -> array over epochs: `train_loss`, `val_loss`, `test_loss`, `term`, `soft_sigma` `(E,)`; `test`, `val` `(E, K, K)` counts;
-            `train` `(F, K, K)` at `train_epochs` `(F,)`; `singular` `(E, S)`.
+        arrays: Name -> array over epochs: `train_loss`, `val_loss`, `test_loss`, `term`, `soft_sigma` `(E,)`; `test`, `val` `(E, K, K)` counts,
+            where a run that ships has `val` of its last epoch alone; `train` `(F, K, K)` at `train_epochs` `(F,)`; `singular` `(E, S)`.
     """
 
     set: str
@@ -123,13 +123,17 @@ def _replace_with(path: Path, write: Any) -> None:
     os.replace(part, path)
 
 
+def _smallest(counts: np.ndarray) -> np.ndarray:
+    return counts.astype(np.min_scalar_type(counts.max(initial=0)))
+
+
 def write_run(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Path:
     """Write a run; the JSON file comes last, so that it exists only when all of the run does.
 
     Args:
         folder: Folder of all runs.
         facts: JSON-able; `set`, `method` and `seed` name the files.
-        arrays: See `RunRecord`. Matrices are stored as uint16, or uint32 where a count needs it.
+        arrays: See `RunRecord`. Matrices are stored in the smallest unsigned type that holds their counts.
 
     Returns:
         The JSON file.
@@ -137,17 +141,25 @@ def write_run(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.nd
     home = folder / str(facts["set"])
     home.mkdir(parents=True, exist_ok=True)
     stem = run_name(str(facts["method"]), int(facts["seed"]))
-    small: dict[str, Any] = {}
-    for key, value in arrays.items():
-        whole = value.dtype.kind in "iu" and value.ndim == 3
-        small[key] = (
-            value.astype(np.uint16 if value.max(initial=0) < 2**16 else np.uint32) if whole else value
-        )
+    small = {k: _smallest(v) if v.dtype.kind in "iu" and v.ndim == 3 else v for k, v in arrays.items()}
     _replace_with(home / f"{stem}.npz", lambda part: np.savez_compressed(part, **small))
     text = json.dumps(plain(facts), indent=1, allow_nan=False) + "\n"
     path = home / f"{stem}.json"
     _replace_with(path, lambda part: part.write_text(text))
     return path
+
+
+def ship_run(run: RunRecord, folder: Path) -> Path:
+    """Write what ships of a run: all but the validation part's matrices before the last epoch, of which nothing is read again.
+
+    Args:
+        run: A finished run.
+        folder: Folder of all runs that ship.
+
+    Returns:
+        The JSON file.
+    """
+    return write_run(folder, run.facts, {**run.arrays, "val": run.arrays["val"][-1:]})
 
 
 def read_run(path: str | Path) -> RunRecord:
@@ -235,7 +247,7 @@ def pack(runs: Sequence[RunRecord], path: Path, frames: int = 14) -> Path:
         stem = run_name(run.method, run.seed)
         keep = epochs_to_keep(len(run.arrays["test"]), frames)
         out[f"{stem}/epochs"] = keep
-        out[f"{stem}/test"] = run.arrays["test"][keep]
+        out[f"{stem}/test"] = _smallest(run.arrays["test"][keep])
         for key in (
             "train",
             "train_epochs",
@@ -246,7 +258,7 @@ def pack(runs: Sequence[RunRecord], path: Path, frames: int = 14) -> Path:
             "soft_sigma",
             "singular",
         ):
-            out[f"{stem}/{key}"] = run.arrays[key]
+            out[f"{stem}/{key}"] = _smallest(run.arrays[key]) if key == "train" else run.arrays[key]
     path.parent.mkdir(parents=True, exist_ok=True)
     _replace_with(path, lambda part: np.savez_compressed(part, **out))
     return path

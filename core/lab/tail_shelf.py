@@ -1,7 +1,7 @@
 """The recorded long-tail runs that ship: tables and matrices, as the page and the benchmark read them.
 
 `assets/results/car.json` holds one row a run, `assets/tail/{set}.npz` the confusion matrices of some epochs of the runs of seed 0. `write_shelf`
-makes both from a folder of finished runs. No image ships. Nothing is trained or drawn here.
+makes both from a folder of finished runs and ships the runs with them (`assets/tail/runs`). No image ships. Nothing is trained or drawn here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from core.car.metrics import FEW_CLASSES
 from core.lab.tail_cards import write_cards
 from core.lab.tail_methods import METHODS
-from core.lab.tail_record import RunRecord, gather, pack, read_runs, run_name
+from core.lab.tail_record import RunRecord, gather, pack, read_runs, run_name, ship_run
 from core.nets.weights import ASSETS
 
 SETS = ("pbc", "ham10000", "cifar10", "tiny")
@@ -75,7 +75,8 @@ class TailRecord:
 
 
 def write_shelf(work: Path, out: Path = ASSETS, frames: int = 14) -> list[Path]:
-    """Write what ships from a folder of finished runs.
+    """Write what ships from a folder of finished runs: the table, the matrices that the page plays, weights, cards, and the runs themselves, from
+    which a working folder can go on.
 
     Args:
         work: Folder of `core.lab.tail_train`'s runs.
@@ -116,6 +117,11 @@ def write_shelf(work: Path, out: Path = ASSETS, frames: int = 14) -> list[Path]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(weights.read_bytes())
                 written.append(target)
+    home = out / "tail" / "runs"
+    if home.resolve() != work.resolve():
+        for some, folder in ((runs, home), (others, home / OTHER)):
+            for run in some:
+                ship_run(run, folder)
     return [*written, *write_cards(runs, out, COMMAND)]
 
 
@@ -251,7 +257,7 @@ def _records(data: str, folder: Path, _: int) -> dict[str, TailRecord]:
         )
         losses = {k: a[k] for k in ("train_loss", "val_loss", "test_loss", "term", "soft_sigma")}
         found[method] = TailRecord(
-            data, method, f["label"], 0, np.array(f["counts"]), tuple(f["classes"]), a["epochs"], a["test"],
-            a["train_epochs"], a["train"], losses, a["singular"], f["figures"],
+            data, method, f["label"], 0, np.array(f["counts"]), tuple(f["classes"]), a["epochs"], a["test"].astype(np.int64),
+            a["train_epochs"], a["train"].astype(np.int64), losses, a["singular"], f["figures"],
         )  # fmt: skip
     return found

@@ -19,7 +19,7 @@ from core.lab.tail_parts import (
     sensitivities,
     sensitivity_words,
 )
-from core.lab.tail_record import final_figures, write_run
+from core.lab.tail_record import final_figures, read_runs, write_run
 from core.lab.tail_shelf import other_networks, table, write_shelf
 from tests.lab import made_confusion as made
 
@@ -147,6 +147,7 @@ def finished(work: Path, method: str, seed: int = 0, **schedule: Any) -> None:
     facts |= {"schedule": {"net": "resnet", "epochs": 40} | schedule}
     arrays = run.losses | {
         "test": run.test,
+        "val": run.test[:, ::-1, ::-1],
         "train": run.train,
         "train_epochs": run.train_epochs,
         "singular": run.singular,
@@ -174,6 +175,29 @@ def test_another_network_is_recorded_apart_and_two_schedules_are_refused(tmp_pat
         ValueError, match="two ways: car-count-s0 with epochs 40 and car-count-s1 with epochs 15"
     ):
         write_shelf(work, out)
+
+
+def test_runs_ship_with_the_table_and_give_it_again(tmp_path: Path) -> None:
+    work, out = tmp_path / "work", tmp_path / "out"
+    for method in ("ce", "car-count"):
+        finished(work, method)
+        finished(work / "vit", method, net="vit")
+    write_shelf(work, out)
+    first = (out / "results" / "car.json").read_bytes()
+    shipped, made_here = read_runs(out / "tail" / "runs"), read_runs(work)
+    assert len(shipped) == 2 and len(read_runs(out / "tail" / "runs" / "vit")) == 2
+    for a, b in zip(shipped, made_here, strict=True):
+        assert a.facts == b.facts and a.arrays.keys() == b.arrays.keys()
+        for key in a.arrays:
+            np.testing.assert_array_equal(
+                a.arrays[key], b.arrays[key][-1:] if key == "val" else b.arrays[key]
+            )
+    (out / "results" / "car.json").unlink()
+    for folder in (out, tmp_path / "other"):  # in place, and as a working folder that goes on
+        write_shelf(out / "tail" / "runs", folder)
+        assert (folder / "results" / "car.json").read_bytes() == first
+    packed = [np.load(f / "tail" / "pbc.npz") for f in (out, tmp_path / "other")]
+    assert all(np.array_equal(packed[0][k], packed[1][k]) for k in packed[0].files)
 
 
 def test_a_record_without_other_networks_has_none(tmp_path: Path) -> None:

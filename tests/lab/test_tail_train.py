@@ -87,7 +87,7 @@ def test_a_run_holds_what_tables_and_pages_ask(data, tmp_path: Path) -> None:
     assert [t["done"] for t in told] == [1, 2]
     a = record.arrays
     assert a["test"].shape == a["val"].shape == (2, 3, 3)
-    assert a["test"].dtype == np.uint16
+    assert a["test"].dtype == np.uint8  # eight test images a class
     assert a["train_epochs"].tolist() == [0, 1]
     assert a["train"].shape == (2, 3, 3)
     assert (a["test"].sum(1) == 8).all()  # columns are true classes
