@@ -24,6 +24,7 @@ from core.lab.tail_answer import (
     won_words,
 )
 from core.lab.tail_methods import METHODS
+from core.lab.tail_noise import chance_words
 from core.lab.tail_parts import (
     ablation_words,
     ablations,
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "sensitivity": setting_rows(recorded),
         "other_networks": [plain_row(r) for r in others],
         "said": [
-            *(s for s in (won_words(recorded), rival_words(recorded)) if s),
+            *(s for s in (won_words(recorded), chance_words(recorded), rival_words(recorded)) if s),
             *(s for data in won if (s := motive_words(recorded, data))),
             *(ablation_words(a) for a in ablations(recorded)),
             *(sensitivity_words(s) for s in sensitivities(recorded)),

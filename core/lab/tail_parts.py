@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from scipy.stats import t
-
 from core.figures.frame import listed
 from core.lab.tail_answer import row_of
 from core.lab.tail_methods import COUNT
 from core.lab.tail_names import SETS
+from core.lab.tail_noise import Difference, clear_from, difference, noise_of, points, seeds_and_reach
 from core.settings.car import CarSettings
 from core.settings.knob import knobs
 
@@ -39,36 +38,6 @@ BASE = "car-count"
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Two methods on one set, with minus without, in shares of 1.
-
-    Attributes:
-        worst: Difference of the worst classes' mean recall, over the seeds that both have.
-        overall: The same of overall accuracy.
-        seeds: How many seeds both have.
-        noise: Standard error of `worst` from the seed alone, from `seed_noise`: three pairs by themselves would guess it badly. None where
-            no method on this set has several seeds.
-        freedom: Degrees of freedom of `noise`.
-    """
-
-    worst: float
-    overall: float
-    seeds: int
-    noise: float | None
-    freedom: int = 0
-
-    @property
-    def reach(self) -> float | None:
-        """How far another seed would often move it: 95 % of Student's t."""
-        return None if self.noise is None else clear_from(self.freedom) * self.noise
-
-    @property
-    def clear(self) -> bool:
-        """Whether it is more than chance."""
-        return self.reach is not None and abs(self.worst) > self.reach
-
-
-@dataclass(frozen=True)
 class Ablation:
     """One question and its answer on each set.
 
@@ -79,69 +48,6 @@ class Ablation:
 
     question: str
     sets: dict[str, Difference]
-
-
-def clear_from(freedom: int) -> float:
-    """From how many standard errors on a difference is more than chance: two-sided 95 % of Student's t; infinite without a degree of freedom."""
-    return float(t.ppf(0.975, freedom)) if freedom > 0 else math.inf
-
-
-def seed_noise(
-    rows: Sequence[Mapping[str, Any]], data: str, with_car: bool | None = None
-) -> tuple[float, int] | None:
-    """Deviation over seeds of the worst classes' mean recall on a set, and its degrees of freedom.
-
-    Args:
-        rows: The table.
-        data: The set.
-        with_car: Only methods with CAR, or only those without: its seeds lie nearer to one another than cross-entropy's. None takes all.
-
-    Returns:
-        Root of the mean square over the methods with several seeds, weighted by their degrees of freedom; None where there is no such method.
-    """
-    found = [
-        (r["worst_classes_sd"] ** 2, len(r["seeds"]) - 1)
-        for r in rows
-        if r["data"] == data
-        and (with_car is None or r["name"].startswith("car-") == with_car)
-        and (sd := r.get("worst_classes_sd")) is not None
-        and not math.isnan(sd)
-    ]
-    freedom = sum(n for _, n in found)
-    return (math.sqrt(sum(v * n for v, n in found) / freedom), freedom) if freedom else None
-
-
-def noise_of(
-    rows: Sequence[Mapping[str, Any]], data: str, names: Sequence[str], seeds: int
-) -> tuple[float | None, int]:
-    """Standard error of the difference of two methods over so many seeds, and its degrees of freedom.
-
-    Each method has the noise of its kind (with CAR or without), or that of all methods where its kind has no second seed.
-    """
-    kinds = {name.startswith("car-") for name in names}
-    each = {kind: seed_noise(rows, data, kind) or seed_noise(rows, data) for kind in kinds}
-    parts = [each[name.startswith("car-")] for name in names]
-    known = [p for p in parts if p is not None]
-    if len(known) < len(parts):
-        return None, 0
-    freedom = sum(p[1] for p in each.values() if p is not None)
-    return math.sqrt(sum(sd**2 for sd, _ in known) / seeds), freedom
-
-
-def difference(rows: Sequence[Mapping[str, Any]], data: str, with_it: str, without: str) -> Difference | None:
-    """Compare two methods on a set; None where no seed is shared."""
-    a, b = row_of(rows, data, with_it), row_of(rows, data, without)
-    if a is None or b is None:
-        return None
-    shared = sorted(set(a["by_seed"]) & set(b["by_seed"]))
-    if not shared:
-        return None
-    worst, overall = (
-        [a["by_seed"][s][key] - b["by_seed"][s][key] for s in shared] for key in ("worst_classes", "overall")
-    )
-    n = len(shared)
-    noise, freedom = noise_of(rows, data, (with_it, without), n)
-    return Difference(sum(worst) / n, sum(overall) / n, n, noise, freedom)
 
 
 def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
@@ -160,7 +66,7 @@ def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
 
 def ablation_words(one: Ablation) -> str:
     """An ablation as it fell, set by set, and what it amounts to."""
-    parts = [f"{SETS[data]} {_points(d.worst)} ({_noise(d)})" for data, d in one.sets.items()]
+    parts = [f"{SETS[data]} {points(d.worst)} ({seeds_and_reach(d)})" for data, d in one.sets.items()]
     clear = [d.worst > 0 for d in one.sets.values() if d.clear]
     if clear and len(clear) == len(one.sets):
         verdict = (
@@ -173,15 +79,6 @@ def ablation_words(one: Ablation) -> str:
     else:
         verdict = "No more than another seed would make."
     return f"**{one.question}**, points of the worst classes: {', '.join(parts)}. {verdict}"
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:+.1f}".replace("-", "−")
-
-
-def _noise(d: Difference) -> str:
-    seeds = "one seed" if d.seeds == 1 else f"{d.seeds} seeds"
-    return seeds if d.reach is None else f"± {100 * d.reach:.1f}, {seeds}"
 
 
 @dataclass(frozen=True)
@@ -291,11 +188,11 @@ def network_words(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[st
             text = (
                 f"**{NETWORKS.get(car['network'], car['network'])}** on {SETS[data].lower()}: the worst classes go from "
                 f"{100 * base['worst_classes']:.1f}\u00a0% under CE to {100 * car['worst_classes']:.1f}\u00a0% under {car['method']} "
-                f"({_points(gain)} points), overall {_points(cost)}"
+                f"({points(gain)} points), overall {points(cost)}"
             )
             here = difference(rows, data, car["name"], "ce")
             if here is not None:
-                text += f". With the table's ResNet: {_points(here.worst)} and {_points(here.overall)}"
+                text += f". With the table's ResNet: {points(here.worst)} and {points(here.overall)}"
                 if gain:
                     text += f", {'the same way' if (here.worst > 0) == (gain > 0) else 'the other way'}"
             if max(car["worst_classes"], base["worst_classes"]) < 0.005:

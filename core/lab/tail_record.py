@@ -141,7 +141,9 @@ def write_run(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.nd
     home = folder / str(facts["set"])
     home.mkdir(parents=True, exist_ok=True)
     stem = run_name(str(facts["method"]), int(facts["seed"]))
-    small = {k: _smallest(v) if v.dtype.kind in "iu" and v.ndim == 3 else v for k, v in arrays.items()}
+    small: dict[str, Any] = {
+        k: _smallest(v) if v.dtype.kind in "iu" and v.ndim == 3 else v for k, v in arrays.items()
+    }
     _replace_with(home / f"{stem}.npz", lambda part: np.savez_compressed(part, **small))
     text = json.dumps(plain(facts), indent=1, allow_nan=False) + "\n"
     path = home / f"{stem}.json"

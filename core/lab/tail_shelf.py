@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from core.car.metrics import FEW_CLASSES
+from core.car.metrics import FEW_CLASSES, groups_of
 from core.lab.tail_cards import write_cards
 from core.lab.tail_methods import METHODS
 from core.lab.tail_record import RunRecord, gather, pack, read_runs, run_name, ship_run
@@ -147,11 +147,12 @@ def _trained_alike(runs: Sequence[RunRecord]) -> None:
 
 
 def _facts(run: RunRecord) -> dict[str, Any]:
-    return {
+    kept = {
         k: run.facts[k]
         for k in ("set", "method", "label", "seed", "classes", "counts", "figures", "schedule")
         if k in run.facts
     }
+    return kept | {"tested": run.arrays["test"][-1].sum(0).tolist()}
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -205,13 +206,15 @@ def _rows(facts: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     rows = gather(runs)
     for row in rows:
         mine = [r for r in runs if (r.set, r.method) == (row["data"], row["name"])]
-        learned = [_learned(r.figures) for r in mine]
+        learned = [_learned(r) for r in mine]
         row["network"] = (mine[0].facts.get("schedule") or {}).get("net", "resnet")
         row["classes"] = len(mine[0].facts["classes"])
         row["worst_classes_train"] = float(np.mean(learned))
         row["worst_classes_train_sd"] = float(np.std(learned, ddof=1)) if len(learned) > 1 else None
         row["by_seed"] = {
-            r.seed: {k: _number(r.figures["test"][k]) for k in ("overall", "worst_classes")} for r in mine
+            r.seed: {k: _number(r.figures["test"][k]) for k in ("overall", "worst_classes")}
+            | {"error": _sampling_error(r)}
+            for r in mine
         }
     return tuple(
         sorted(rows, key=lambda r: (SETS.index(r["data"]), order[r["name"].partition("@")[0]], r["name"]))
@@ -222,14 +225,29 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
-def _learned(figures: dict[str, Any]) -> float:
-    """Mean training recall of the very classes that `worst_classes` averages on the test images; NaN where it is not known."""
-    test = np.array([_number(r) for r in figures["test"]["recall"]])
-    train = np.array([_number(r) for r in figures["train"]["recall"]])
-    if len(test) > FEW_CLASSES:
-        return _number(figures["train"]["tail"])
-    who = np.argsort(test, kind="stable")[: min(2, int((~np.isnan(test)).sum()))]  # NaN comes last
+def _judged(run: RunRecord) -> np.ndarray:
+    """The classes that `worst_classes` averages on the test images."""
+    recall = np.array([_number(r) for r in run.figures["test"]["recall"]])
+    if len(recall) > FEW_CLASSES:
+        tail = groups_of(np.array(run.facts["counts"])).tail
+        return tail[~np.isnan(recall[tail])]
+    return np.argsort(recall, kind="stable")[: min(2, int((~np.isnan(recall)).sum()))]  # NaN comes last
+
+
+def _learned(run: RunRecord) -> float:
+    """Mean training recall of the classes that `worst_classes` averages on the test images; NaN where it is not known."""
+    train = np.array([_number(r) for r in run.figures["train"]["recall"]])
+    who = _judged(run)
     return float(train[who].mean()) if len(who) else math.nan
+
+
+def _sampling_error(run: RunRecord) -> float:
+    """Standard error of `worst_classes` from the test images alone, drawn independently; NaN where their number is not recorded."""
+    who = _judged(run)
+    if "tested" not in run.facts or not len(who):
+        return math.nan
+    recall, n = np.array(run.figures["test"]["recall"], float)[who], np.array(run.facts["tested"])[who]
+    return float(np.sqrt((recall * (1 - recall) / n).sum()) / len(who))
 
 
 def records(data: str, folder: Path = ASSETS) -> dict[str, TailRecord]:

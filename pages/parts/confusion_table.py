@@ -17,6 +17,7 @@ from core.figures.confusion_parts import Effect, Setting, effects, setting_chart
 from core.figures.palette import TAIL_COLOURS
 from core.lab.tail_answer import choice_words, chosen_car, motive_words, rival_words, won_words
 from core.lab.tail_names import SETS
+from core.lab.tail_noise import chance_words
 from core.lab.tail_parts import ablation_words, ablations, network_words, sensitivities, sensitivity_words
 from pages.parts.confusion_evidence import chart, panels
 
@@ -65,6 +66,8 @@ def show(
         return
     if said := won_words(rows):
         st.markdown(f"**{said}**")
+    if said := chance_words(rows):
+        st.markdown(said)
     if said := rival_words(rows):
         st.markdown(said)
     drawn = [

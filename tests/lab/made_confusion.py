@@ -6,13 +6,14 @@ Classes stand in the files' order, not in that of frequency, as real records do.
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.data.tar_images import DIAGNOSES
 from core.lab.tail_methods import METHODS, method_of
-from core.lab.tail_record import FIGURES, final_figures, singular_values
+from core.lab.tail_record import FIGURES, final_figures, singular_values, write_run
 from core.lab.tail_shelf import TailRecord
 
 NAMES = {
@@ -157,3 +158,37 @@ def table(folder: Any = None) -> tuple[dict[str, Any], ...]:
         for k, worst in (("alpha=0.2", 0.45), ("alpha=2", 0.39), ("beta=0.9", 0.54))
     ]
     return tuple(rows)
+
+
+def rows_with(*values: tuple[str, list[float]]) -> list[dict[str, Any]]:
+    """Rows on blood cells with these recalls of the worst classes by seed."""
+    found = []
+    for name, worst in values:
+        one = row("pbc", name, float(np.mean(worst)), seeds=len(worst))
+        one["by_seed"] = {s: {"worst_classes": w, "overall": 0.8} for s, w in enumerate(worst)}
+        one["worst_classes_sd"] = float(np.std(worst, ddof=1)) if len(worst) > 1 else None
+        found.append(one)
+    return found
+
+
+def finished(work: Path, method: str, seed: int = 0, data: str = "pbc", **schedule: Any) -> None:
+    """A made-up finished run."""
+    run = record(method, data)
+    facts = {
+        "set": data,
+        "method": method,
+        "label": run.title,
+        "seed": seed,
+        "classes": list(run.classes),
+        "counts": run.counts.tolist(),
+    }
+    facts |= {"figures": final_figures(run.test[-1], run.test[-1], run.train[-1], run.counts)}
+    facts |= {"schedule": {"net": "resnet", "epochs": 40} | schedule}
+    arrays = run.losses | {
+        "test": run.test,
+        "val": run.test[:, ::-1, ::-1],
+        "train": run.train,
+        "train_epochs": run.train_epochs,
+        "singular": run.singular,
+    }
+    write_run(work, facts, arrays)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,58 +12,14 @@ import pytest
 from core.lab.tail_parts import (
     ablation_words,
     ablations,
-    difference,
     network_words,
-    seed_noise,
     sensitivities,
     sensitivity_words,
 )
-from core.lab.tail_record import final_figures, read_runs, write_run
+from core.lab.tail_record import read_runs
 from core.lab.tail_shelf import other_networks, table, write_shelf
 from tests.lab import made_confusion as made
-
-
-def rows_with(*values: tuple[str, list[float]]) -> list[dict[str, Any]]:
-    """Rows on blood cells with these recalls of the worst classes by seed."""
-    found = []
-    for name, worst in values:
-        row = made.row("pbc", name, float(np.mean(worst)), seeds=len(worst))
-        row["by_seed"] = {s: {"worst_classes": w, "overall": 0.8} for s, w in enumerate(worst)}
-        row["worst_classes_sd"] = float(np.std(worst, ddof=1)) if len(worst) > 1 else None
-        found.append(row)
-    return found
-
-
-def test_shared_seeds_are_compared_in_pairs_and_weighed_by_what_their_kind_varies() -> None:
-    a, b = [0.50, 0.60, 0.70], [0.45, 0.50, 0.69]
-    d = difference(rows_with(("car-count", a), ("car-no-weights", b)), "pbc", "car-count", "car-no-weights")
-    gaps = np.subtract(a, b)
-    assert d is not None and d.seeds == 3
-    assert d.worst == pytest.approx(gaps.mean()) and d.noise == pytest.approx(
-        math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2) * math.sqrt(2 / 3)
-    )
-    assert not d.clear and difference([], "pbc", "car-count", "ce") is None
-
-
-def test_one_shared_seed_is_compared_at_that_seed_and_borrows_its_noise() -> None:
-    ce = [0.3, 0.3, 0.36, 0.4]
-    rows = rows_with(("car-count", [0.50, 0.60, 0.70]), ("car-no-weights", [0.2]), ("ce", ce))
-    whole = math.sqrt((2 * 0.1**2 + 3 * np.var(ce, ddof=1)) / 5)
-    assert seed_noise(rows, "pbc") == (pytest.approx(whole), 5) and seed_noise(rows, "tiny") is None
-    assert seed_noise(rows, "pbc", True) == (pytest.approx(0.1), 2)
-    d = difference(rows, "pbc", "car-count", "car-no-weights")
-    assert d is not None and d.worst == pytest.approx(0.3) and d.noise == pytest.approx(0.1 * math.sqrt(2))
-    assert d.freedom == 2 and d.reach == pytest.approx(4.30265 * 0.1 * math.sqrt(2)) and not d.clear
-    mixed = difference(rows, "pbc", "car-count", "ce")
-    assert mixed is not None and mixed.seeds == 3 and mixed.freedom == 5
-    assert mixed.noise == pytest.approx(math.sqrt((0.1**2 + np.var(ce, ddof=1)) / 3))
-
-
-def test_a_kind_without_a_second_seed_borrows_the_noise_of_all() -> None:
-    rows = rows_with(("car-count", [0.5]), ("car-no-weights", [0.2]), ("ce", [0.30, 0.31]))
-    d = difference(rows, "pbc", "car-count", "car-no-weights")
-    assert d is not None and d.noise == pytest.approx(math.sqrt(2) * float(np.std([0.30, 0.31], ddof=1)))
-    assert d.freedom == 1 and d.clear == (12.7062 * d.noise < 0.3)
+from tests.lab.made_confusion import finished, rows_with
 
 
 def test_ablations_say_which_way_they_fell() -> None:
@@ -130,29 +85,6 @@ def test_where_neither_learns_the_classes_nothing_is_compared() -> None:
     (said,) = network_words(made.table(), pair)
     assert "neither learns these classes, so nothing is compared" in said
     assert "the same way" not in said and "the other way" not in said
-
-
-def finished(work: Path, method: str, seed: int = 0, **schedule: Any) -> None:
-    """A made-up finished run."""
-    run = made.record(method)
-    facts = {
-        "set": "pbc",
-        "method": method,
-        "label": run.title,
-        "seed": seed,
-        "classes": list(run.classes),
-        "counts": run.counts.tolist(),
-    }
-    facts |= {"figures": final_figures(run.test[-1], run.test[-1], run.train[-1], run.counts)}
-    facts |= {"schedule": {"net": "resnet", "epochs": 40} | schedule}
-    arrays = run.losses | {
-        "test": run.test,
-        "val": run.test[:, ::-1, ::-1],
-        "train": run.train,
-        "train_epochs": run.train_epochs,
-        "singular": run.singular,
-    }
-    write_run(work, facts, arrays)
 
 
 def test_another_network_is_recorded_apart_and_two_schedules_are_refused(tmp_path: Path) -> None:
