@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return retrain(args, ALIASES.get(args.retrain, args.retrain))
     recorded = table()
     others = other_networks()
-    won = sets_won(recorded)
+    won, parts = sets_won(recorded), ablations(recorded)
     return {
         "recorded": f"car.json, made by: {COMMAND}",
         "rows": [plain_row(r) for r in recorded],
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "said": [
             *(s for s in (won_words(recorded), chance_words(recorded), rival_words(recorded)) if s),
             *(s for data in won if (s := motive_words(recorded, data))),
-            *(ablation_words(a) for a in ablations(recorded)),
+            *(ablation_words(a, len(parts)) for a in parts),
             *(sensitivity_words(s) for s in sensitivities(recorded)),
             *network_words(recorded, others),
         ],

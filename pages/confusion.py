@@ -37,7 +37,7 @@ USUAL = "car-count"
 
 
 WHAT = (
-    "CE is cross-entropy, the usual loss. CAR adds σ₁ to it, the largest singular value of the confusion matrix of the training errors, in a "
+    "CE is cross-entropy, the usual loss. CAR adds α σ₁ to it, σ₁ the largest singular value of the confusion matrix of the training errors, in a "
     "soft version that training can follow. A matrix has a *spectrum*: of the counted matrix of K classes, √K σ₁ bounds the error of the worst. "
     "CAR keeps its matrix in a memory over batches (EMA) and weights rare classes up (Λ). Columns of a matrix are what is true, rows what it is "
     "called."
@@ -86,9 +86,9 @@ def assumed(shown: confusion_first.Shown | None, rows: Sequence[Mapping[str, Any
     """What is promised and assumed: nothing, and what a bound is worth."""
     st.markdown(
         "**What is promised, and what it assumes.** Nothing is promised. Recalls are measurements on these test images: that they carry over "
-        "assumes that the next image is drawn like them. σ₁ bounds the error of the worst class, and a bound is a bound: it grows with √K, is often "
-        "above 1, and then it is vacuous. It is drawn beside the truth below. CAR pushes σ₁ of the training errors down; no theorem says that the "
-        "worst class of new images follows."
+        "assumes that the next image is drawn like them. √K σ₁ bounds the error of the worst class, and a bound is a bound: it grows with √K, is "
+        "often above 1, and then it is vacuous. It is drawn beside the truth below. CAR pushes σ₁ of the training errors down; no theorem says "
+        "that the worst class of new images follows."
     )
     if shown is None:
         return
@@ -140,12 +140,19 @@ FORMULAS = [
         r"c_q[i]=\sigma(f_i-f_y+\gamma)\;p_i,\qquad p=\mathrm{softmax}(f/T),\qquad c_q[y]=0",
     ),
     (
-        "The soft confusion matrix of a batch: rows are what is said, columns what is true; column j is the mean over the samples of class j. A "
-        "memory keeps it over batches.",
-        r"\tilde C_{ij}=\frac1{n_j}\sum_{q:\,y_q=j}c_q[i],\qquad \bar C\leftarrow\beta\,\bar C+(1-\beta)\,\tilde C",
+        "The soft confusion matrix of a batch: rows are what is said, columns what is true; column j is the mean over the samples of class j; "
+        "that of a class without a sample is zero.",
+        r"\tilde C_{ij}=\frac1{n_j}\sum_{q:\,y_q=j}c_q[i]",
     ),
     (
-        "CAR adds the largest singular value to cross-entropy, with rare classes weighted up by Λ.",
+        "A memory keeps it over batches. The naive one averages the matrices; *present only* does so in the columns of classes that the batch holds; "
+        "*count* averages sums and numbers of samples apart and divides at the end.",
+        r"\bar C\leftarrow\beta\,\bar C+(1-\beta)\,\tilde C\qquad\text{or}\qquad \bar C_{\cdot j}=\frac{\bar N_{\cdot j}}{\bar n_j},\quad "
+        r"\bar N_{\cdot j}\leftarrow\beta\,\bar N_{\cdot j}+(1-\beta)\sum_{q:\,y_q=j}c_q,\quad \bar n_j\leftarrow\beta\,\bar n_j+(1-\beta)\,n_j",
+    ),
+    (
+        "CAR adds the largest singular value to cross-entropy, with rare classes weighted up by Λ, whose w is divided by its mean. The gate σ(·) is "
+        "a constant for the gradient, and so is what the memory holds of earlier batches: one batch pulls with α (1 − β).",
         r"L=\mathrm{CE}+\alpha\,\sigma_1\big(\bar C\,\Lambda\big),\qquad \Lambda=\mathrm{diag}(w),\quad w_j\propto(m_j+r_0)^{-1/2}",
     ),
     (

@@ -66,15 +66,20 @@ class Bound:
     Attributes:
         per_class: `(K,)` sqrt(K) sigma_1 / w_j, an upper limit of the class's error; not cut at 1.
         error: `(K,)` true error of each class; NaN without a sample.
-        worst_bound: The largest entry of `per_class` over classes with a sample.
+        worst_bound: The largest entry of `per_class` over classes with a sample: no class, whichever is worst, errs more often. With Λ it is
+            the bound of the class of the smallest weight.
         worst_error: The largest error.
-        vacuous: Whether `worst_bound` is 1 or more and thus says nothing.
+        worst: The class that has it, the first of several; -1 where no class has a sample.
+        of_worst: Its entry of `per_class`: what sigma_1 allows that class.
+        vacuous: Whether `of_worst` is 1 or more and thus says nothing.
     """
 
     per_class: np.ndarray
     error: np.ndarray
     worst_bound: float
     worst_error: float
+    worst: int
+    of_worst: float
     vacuous: bool
 
 
@@ -225,6 +230,9 @@ class Spectrum:
         error = 1 - self.recall
         there = ~np.isnan(error)
         if not there.any():
-            return Bound(per_class, error, float("nan"), float("nan"), True)
-        worst = float(per_class[there].max())
-        return Bound(per_class, error, worst, float(error[there].max()), worst >= 1)
+            return Bound(per_class, error, float("nan"), float("nan"), -1, float("nan"), True)
+        worst = int(np.nanargmax(error))
+        own = float(per_class[worst])
+        return Bound(
+            per_class, error, float(per_class[there].max()), float(error[worst]), worst, own, own >= 1
+        )

@@ -27,7 +27,7 @@ class SigmaLine:
     Attributes:
         epochs: `(E,)` rising, from 0.
         sigma: `(E,)` largest singular value of the (weighted) matrix of test errors.
-        bound: `(E,)` upper limit of the worst class's error, `Spectrum.bound().worst_bound`.
+        bound: `(E,)` upper limit of the worst class's error, `Spectrum.bound().of_worst`.
         error: `(E,)` true error of the worst class, `worst_error`; NaN where unknown.
     """
 
@@ -80,9 +80,8 @@ def sigma_over_epochs(
         right.add_trace(
             bound.update(showlegend=False, line={"color": colour_of(m), "width": 1.6, "dash": "dot"})
         )
-        right.add_trace(
-            _line(go, m, title, own.epochs, error, f"{title}, epoch %{{x}}: worst error %{{y:.2f}}")
-        )
+        truth = _line(go, m, title, own.epochs, error, f"{title}, epoch %{{x}}: worst error %{{y:.2f}}")
+        right.add_trace(truth.update(line={"color": colour_of(m), "width": 3, "dash": "solid"}))
         for figure, y in ((left, own.sigma), (right, error)):
             figure.add_trace(
                 go.Scatter(

@@ -31,8 +31,11 @@ from core.figures.temperature_frame import GREY
 STRIP = 0.9
 """Length of a strip of u or v whose entry is 1, in cells."""
 
-RIBBON = 0.5
+RIBBON = 0.18
 """Width of the heaviest ribbon, in cells."""
+
+ASIDE = 0.38
+"""How far a ribbon runs beside the middle of its column and row, in cells: the numbers stand there."""
 
 
 def places(k: int) -> list[int]:
@@ -222,7 +225,7 @@ def ribbons(go: Any, flows: Sequence[Stream], k: int) -> Any:
         xs += [*x, None]
         ys += [*y, None]
     return _polygons(
-        go, xs, ys, "rgba(22,25,29,0.07)", "streams", {"width": 1.3, "color": "rgba(22,25,29,0.5)"}
+        go, xs, ys, "rgba(22,25,29,0.35)", "streams", {"width": 1, "color": "rgba(22,25,29,0.6)"}
     )
 
 
@@ -244,15 +247,19 @@ def _polygons(
 
 
 def _band(j: int, i: int, k: int, width: float) -> tuple[list[float], list[float]]:
-    """Outline of a band from below column j up to row i and left to its edge: a quarter circle at the cell, an arrow head at the end."""
+    """Outline of a band from below column j up to row i and left to its edge: a quarter circle at the cell, an arrow head at the end.
+
+    It runs beside the middle of column and row, where the numbers of the cells stand.
+    """
     half, foot, end, turn = width / 2, k - 0.45, -0.5, 0.2
     angle = np.linspace(0, math.pi / 2, 7)
-    centre_x, centre_y = j - turn, i + turn
     outer, inner = turn + half, max(turn - half, 0.0)
-    head = half + 0.12
-    x = [j + half, *(centre_x + outer * np.cos(angle)), end + 0.3, end + 0.3, end, end + 0.3, end + 0.3]
-    y = [foot, *(centre_y - outer * np.sin(angle)), i - half, i - head, i, i + head, i + half]
-    x += [*(centre_x + inner * np.cos(angle[::-1])), j - half]
+    head = half + 0.08
+    x0, y0 = j + ASIDE, i - ASIDE
+    centre_x, centre_y = x0 - turn, y0 + turn
+    x = [x0 + half, *(centre_x + outer * np.cos(angle)), end + 0.3, end + 0.3, end, end + 0.3, end + 0.3]
+    y = [foot, *(centre_y - outer * np.sin(angle)), y0 - half, y0 - head, y0, y0 + head, y0 + half]
+    x += [*(centre_x + inner * np.cos(angle[::-1])), x0 - half]
     y += [*(centre_y - inner * np.sin(angle[::-1])), foot]
     return [float(v) for v in x], [float(v) for v in y]
 

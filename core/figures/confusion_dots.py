@@ -146,10 +146,13 @@ def _counted(rows: Sequence[Mapping[str, Any]], y: str, reference: str) -> str:
     counted = []
     base = {r["data"]: float(r[y]) for r in rows if r["name"] == reference}
     for method in dict.fromkeys(str(r["name"]) for r in rows if r["name"] in ("car-paper", "car-count")):
-        every = {
-            r["data"] for r in rows if float(r[y]) >= DUST
-        }  # where nobody finds anything nothing is compared
-        mine = [r for r in rows if r["name"] == method and r["data"] in base and r["data"] in every]
+        mine = [
+            r
+            for r in rows
+            if r["name"] == method
+            and r["data"] in base
+            and max(float(r[y]), base[r["data"]]) >= DUST  # where neither finds anything nothing is compared
+        ]
         won = sum(float(r[y]) > base[r["data"]] for r in mine)
         if mine:
             counted.append(f"{_title(mine[0])} in {won} of {len(mine)} sets")

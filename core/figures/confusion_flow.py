@@ -30,6 +30,7 @@ def flow(
     counts: np.ndarray | None = None,
     top: int = 6,
     height: int = 380,
+    unit: float | None = None,
 ) -> Any:
     """True classes on the left (bars as long as v), predicted ones on the right (u), ribbons between them for the heaviest streams.
 
@@ -40,12 +41,14 @@ def flow(
         counts: `(K,)` training images, named beside the true classes.
         top: Streams at most, 1 to 12.
         height: Height in pixels.
+        unit: Height of a ribbon of share 1, as a part of the picture. None takes the largest that fits, `fitting_unit`; two figures whose
+            widths are to be compared take the smaller of theirs.
 
     Returns:
         A Plotly figure; `sentence_of` names the heaviest stream in words. With no error at all it says so and is empty.
 
     Raises:
-        ValueError: Another number of names than of classes, or `top` is out of range.
+        ValueError: Another number of names than of classes, `top` is out of range, or the unit is too large to fit.
     """
     if not 1 <= top <= 12:
         raise ValueError(f"The flow shows 1 to 12 streams, not {top}.")
@@ -57,7 +60,10 @@ def flow(
     title = title_of(method)
     figure = make_subplots()
     if flows:
-        _draw(go, figure, spectrum, flows, classes, counts)
+        fits = fitting_unit(spectrum, top)
+        if unit is not None and not 0 < unit <= fits * (1 + 1e-9):
+            raise ValueError(f"Ribbons of {unit:g} a share do not fit; up to {fits:g} does.")
+        _draw(go, figure, spectrum, flows, classes, counts, fits if unit is None else unit)
     else:
         figure.add_annotation(
             x=0.5, y=0.5, text="No errors: nothing flows.", showarrow=False, font={"size": 16}
@@ -71,6 +77,13 @@ def flow(
     )
 
 
+def fitting_unit(spectrum: Decomposed, top: int = 6) -> float:
+    """The largest height of a ribbon of share 1 with which the heaviest `top` streams fit the picture; infinite without an error."""
+    flows = spectrum.flows(top)
+    sides = [_sums(flows, "true"), _sums(flows, "predicted")]
+    return min(((1.0 - SLOT * len(side)) / sum(side.values()) for side in sides if side), default=np.inf)
+
+
 def _draw(
     go: Any,
     figure: Any,
@@ -78,9 +91,9 @@ def _draw(
     flows: Sequence[Stream],
     classes: Sequence[str],
     counts: np.ndarray | None,
+    unit: float,
 ) -> None:
     sides = [_sums(flows, "true"), _sums(flows, "predicted")]
-    unit = min((1.0 - SLOT * len(side)) / sum(side.values()) for side in sides)
     left, right = (_places(side, unit) for side in sides)
     out, into = (
         {j: y - unit * sides[0][j] / 2 for j, y in left.items()},

@@ -195,7 +195,8 @@ def _entries(go: Any, figure: Any, column: TailColumn, order: np.ndarray) -> Non
     if weighted:
         figure.add_trace(
             go.Scatter(
-                x=[None], y=[None], mode="markers", marker={"color": GREY, "symbol": "circle-open", "size": 13, "line": {"width": 2}}, name="with Λ",
+                x=[None], y=[None], mode="markers", name="× Λ (no share any more)",
+                marker={"color": GREY, "symbol": "circle-open", "size": 13, "line": {"width": 2}},
             )
         )  # fmt: skip
 
@@ -239,8 +240,8 @@ def _words(column: TailColumn) -> tuple[str, str, str]:
     )
     who = f"{column.name[:1].upper()}{column.name[1:]}"
     sentence = (
-        f"{who} is in {percent(float(np.mean(column.present)))} of the drawn batches ({percent(column.presence)} in expectation). Of its errors "
-        f"the matrix holds {held} (β = {column.beta:g})."
+        f"{who} is in {percent(float(_mean(np.asarray(column.present))))} of the drawn batches ({percent(column.presence)} in expectation). Of its "
+        f"errors the matrix holds {held} (β = {column.beta:g})."
     )  # fmt: skip
     if abs(column.lift - 1) > 1e-9:
         sentence += f" Λ weighs it {column.lift:.2f} times as much as the most frequent class."

@@ -30,6 +30,8 @@ class Difference:
         freedom: Degrees of freedom of `noise`.
         sampling: Standard error of `worst` from the test images alone, taken as independent under the two methods; None where it is not recorded.
             The seeds share these images, so more seeds do not lessen it.
+        before: The worst classes' mean recall without, over these seeds.
+        after: The same with.
     """
 
     worst: float
@@ -38,6 +40,8 @@ class Difference:
     noise: float | None
     freedom: int = 0
     sampling: float | None = None
+    before: float = math.nan
+    after: float = math.nan
 
     @property
     def reach(self) -> float | None:
@@ -47,12 +51,19 @@ class Difference:
     @property
     def clear(self) -> bool:
         """Whether it is more than chance."""
-        return self.reach is not None and abs(self.worst) > self.reach
+        return self.clear_among(1)
+
+    def clear_among(self, asked: int) -> bool:
+        """Whether it is more than chance would make the largest of so many differences (Bonferroni)."""
+        return self.noise is not None and abs(self.worst) > clear_from(self.freedom, asked) * self.noise
 
 
-def clear_from(freedom: int) -> float:
-    """From how many standard errors on a difference is more than chance: two-sided 95 % of Student's t; infinite without a degree of freedom."""
-    return float(t.ppf(0.975, freedom)) if freedom > 0 else math.inf
+def clear_from(freedom: int, asked: int = 1) -> float:
+    """From how many standard errors on a difference is more than chance: two-sided 95 % of Student's t, for `asked` questions at once.
+
+    Infinite without a degree of freedom.
+    """
+    return float(t.ppf(1 - 0.025 / asked, freedom)) if freedom > 0 else math.inf
 
 
 def seed_noise(
@@ -112,9 +123,9 @@ def difference(rows: Sequence[Mapping[str, Any]], data: str, with_it: str, witho
     noise, freedom = noise_of(rows, data, (with_it, without), n)
     errors = [[r["by_seed"][s].get("error", math.nan) for s in shared] for r in (a, b)]
     sampling = math.hypot(*(sum(e) / n for e in errors))
-    return Difference(
-        sum(worst) / n, sum(overall) / n, n, noise, freedom, None if math.isnan(sampling) else sampling
-    )
+    before, after = (sum(r["by_seed"][s]["worst_classes"] for s in shared) / n for r in (b, a))
+    known = None if math.isnan(sampling) else sampling
+    return Difference(sum(worst) / n, sum(overall) / n, n, noise, freedom, known, before, after)
 
 
 def points(share: float) -> str:

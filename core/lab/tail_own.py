@@ -19,6 +19,7 @@ from core.lab.tail_own_counts import settled_counts
 from core.lab.tail_own_files import MOST_CLASSES, File, FoundPredictions, Source, find_predictions, too_many
 from core.lab.tail_own_labels import counted_matrix
 from core.lab.tail_own_matrix import Turned, oriented
+from core.lab.tail_own_pooled import one_classifier
 from core.lab.tail_own_table import Piece, pieces_of
 
 __all__ = [
@@ -87,7 +88,7 @@ def settle_matrix(
 
     Args:
         found: From `find_predictions`.
-        answers: Question -> chosen value, as far as the person has answered: "label", "labels", "nan", "axis" or "unit".
+        answers: Question -> chosen value, as far as the person has answered: "files", "label", "labels", "nan", "axis" or "unit".
         classes: K names; from the files, or numbers, when empty.
         counts: `(K,)` training samples of each class; from the files, or from the training labels, when None.
 
@@ -121,6 +122,10 @@ def settle_matrix(
         raise BadImage(
             "All predictions are of the training samples. Add those of samples that the classifier had not seen."
         )
+    one = one_classifier(pieces, given, used, notes)
+    if isinstance(one, Question):
+        return _waiting(one, notes, found)
+    pieces = one
     known = class_names(pieces, classes, counts, notes)
     names = known.names
     if len(names) > MOST_CLASSES:

@@ -16,10 +16,13 @@ from core.lab.tail_own_table import Piece
 
 @dataclass(frozen=True)
 class Classes:
-    """K names, and the number that the first class has in labels that are numbers (0, or 1 where nothing is 0)."""
+    """K names, the number that the first class has in labels that are numbers (0, or 1 where nothing is 0), and the file whose scores or matrix say
+    how many there are.
+    """
 
     names: tuple[str, ...]
     first: int = 0
+    by: str = ""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -49,18 +52,19 @@ def class_names(
     mine = [p for p in pieces if p.counts is None]
     tables = [p for p in pieces if p.counts is not None]
     sizes = {len(np.atleast_1d(p.matrix)): p for p in mine if p.matrix is not None}
-    sizes |= {_scored(p.scores): p for p in mine if p.scores is not None}
+    sizes |= {scored_classes(p.scores): p for p in mine if p.scores is not None}
     if len(sizes) > 1:
         raise BadImage(
-            f"The files differ in their number of classes ({', '.join(map(str, sorted(sizes)))}). Test and training samples need the same classes."
+            f"The files differ in their number of classes: {', '.join(f'{sizes[k].name} has {k}' for k in sorted(sizes))}. Test and training "
+            "samples need the same classes."
         )
     given = tuple(map(str, asked))
     if len(set(given)) != len(given):
         raise BadImage("Two classes have the same name. Give each its own.")
     called = next((p.classes for p in [*mine, *tables] if p.classes and _worded(p.classes)), ())
     if sizes:
-        k = next(iter(sizes))
-        return Classes(_fitting(k, given, called, notes))
+        k, says = next(iter(sizes.items()))
+        return Classes(_fitting(k, given, called, notes), by=says.name)
     words = [v for p in mine for v in (p.labels, p.predicted) if v is not None and v.dtype == object]
     if words:
         if len(words) != sum(v is not None for p in mine for v in (p.labels, p.predicted)):
@@ -119,7 +123,8 @@ def _of(array: np.ndarray | None) -> np.ndarray:
     return np.zeros(0) if array is None else array
 
 
-def _scored(scores: np.ndarray) -> int:
+def scored_classes(scores: np.ndarray) -> int:
+    """Classes of scores `(N, K)`; one column, or `(N,)`, is that of class 1 of 2."""
     return 2 if scores.ndim == 1 or (scores.ndim == 2 and scores.shape[1] == 1) else scores.shape[-1]
 
 

@@ -55,7 +55,7 @@ def counted_matrix(
         if isinstance(kept, Question):
             return kept
         true, said, weight = true[kept], said[kept], weight[kept]
-        mended = _inside(piece, true, said, len(names), classes.first, answers, used, notes)
+        mended = _inside(piece, true, said, classes, answers, used, notes)
         if isinstance(mended, Question):
             return mended
         i, j, keep = mended
@@ -157,13 +157,14 @@ def _inside(
     piece: Piece,
     true: np.ndarray,
     said: np.ndarray,
-    k: int,
-    first: int,
+    classes: Classes,
     answers: Mapping[str, str],
     used: dict[str, str],
     notes: list[str],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | Question:
     """Predicted and true class in 0 .. K-1, and which samples count."""
+    k, first = len(classes), classes.first
+    whose = f" of {classes.by}" if classes.by and classes.by != piece.name else ""
     j, i = true.astype(np.int64), said.astype(np.int64)
     i, j = i - first, j - first
     outside = (j < 0) | (j >= k) | (i < 0) | (i >= k)
@@ -177,8 +178,8 @@ def _inside(
     row = int(np.flatnonzero(outside)[0])
     ask = Question(
         "labels",
-        f"{piece.name} has labels outside the {k} classes ({first} to {k - 1 + first}): {listed([str(v) for v in odd])}, first at sample "
-        f"{row + 1}. What shall be done?",
+        f"{piece.name} has labels outside the {k} classes{whose} ({first} to {k - 1 + first}): {listed([str(v) for v in odd])}, first at "
+        f"sample {row + 1}. What shall be done?",
         tuple(choices),
     )
     answer = answer_of(answers, ask)

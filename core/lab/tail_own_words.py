@@ -99,9 +99,11 @@ def bound_sentence(answer: OwnAnswer) -> str:
     b = answer.bound
     if answer.perfect or math.isnan(b.worst_error):
         return ""
-    by = "" if answer.weighting == "none" else " / w"
+    name, root = answer.classes[b.worst], f"√{len(answer.classes)} σ₁"
     promised = (
-        f"From σ₁ alone, no class can lose more than √{len(answer.classes)} σ₁{by} = {b.worst_bound:.2f}"
+        f"From σ₁ alone, no class can lose more than {root} = {b.of_worst:.2f}"
+        if answer.weighting == "none"
+        else f"From σ₁ alone, “{name}” can lose no more than {root} / w = {b.of_worst:.2f}, and no class more than {b.worst_bound:.2f}"
     )
     if b.vacuous:
         return f"{promised}. That is 1 or more, so the bound says nothing here; the truth is {b.worst_error:.2f}."
@@ -244,8 +246,8 @@ def figure_rows(answer: OwnAnswer) -> list[tuple[str, float, str]]:
         ("σ₁", answer.plain.sigma, "largest singular value of the error rates, without weights"),
         (
             "bound",
-            answer.bound.worst_bound,
-            f"√K σ₁ / w, {WEIGHT_WORDS[answer.weighting]}; 1 or more says nothing",
+            answer.bound.of_worst,
+            f"√K σ₁ / w of the worst class, {WEIGHT_WORDS[answer.weighting]}; 1 or more says nothing",
         ),
         ("worst error", answer.bound.worst_error, "the truth beside the bound"),
     ]
@@ -274,7 +276,8 @@ def facts(answer: OwnAnswer) -> dict[str, Any]:
         "figures": {name: _number(value) for name, value, _ in figure_rows(answer)},
         "worst_class": answer.classes[answer.worst] if answer.worst >= 0 else None, "left_out": answer.figures.left_out,
         "singular_values": [float(v) for v in answer.spectrum.values], "share_of_top_pair": _number(answer.spectrum.share),
-        "bound": {"worst": _number(answer.bound.worst_bound), "truth": _number(answer.bound.worst_error), "vacuous": answer.bound.vacuous},
+        "bound": {"worst": _number(answer.bound.of_worst), "any_class": _number(answer.bound.worst_bound),
+                  "truth": _number(answer.bound.worst_error), "vacuous": answer.bound.vacuous},
         "per_class": [_plain(r) for r in class_rows(answer)], "flows": [_plain(r) for r in flow_rows(answer)],
     }  # fmt: skip
 

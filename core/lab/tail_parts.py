@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from core.conformal.words import percent
 from core.figures.frame import listed
-from core.lab.tail_answer import row_of
+from core.lab.tail_answer import JOINED, row_of
 from core.lab.tail_methods import COUNT
 from core.lab.tail_names import SETS
 from core.lab.tail_noise import Difference, clear_from, difference, noise_of, points, seeds_and_reach
@@ -44,10 +45,13 @@ class Ablation:
     Attributes:
         question: What is switched on.
         sets: Set -> difference.
+        plain: Set -> the worst classes' mean recall under CE alone at the seeds that it shares, for CAR beside something else; empty for other
+            questions.
     """
 
     question: str
     sets: dict[str, Difference]
+    plain: dict[str, float] = field(default_factory=dict)
 
 
 def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
@@ -60,13 +64,16 @@ def ablations(rows: Sequence[Mapping[str, Any]]) -> tuple[Ablation, ...]:
             if (d := difference(rows, data, with_it, without)) is not None
         }
         if each:
-            found.append(Ablation(question, each))
+            beside = {data: difference(rows, data, with_it, "ce") for data in each if with_it in JOINED}
+            found.append(Ablation(question, each, {k: d.before for k, d in beside.items() if d is not None}))
     return tuple(found)
 
 
-def ablation_words(one: Ablation) -> str:
-    """An ablation as it fell, set by set, and what it amounts to."""
-    parts = [f"{SETS[data]} {points(d.worst)} ({seeds_and_reach(d)})" for data, d in one.sets.items()]
+def ablation_words(one: Ablation, asked: int = 1) -> str:
+    """An ablation as it fell, set by set, and what it amounts to where so many questions are asked at once."""
+    parts = [
+        f"{SETS[data]} {points(d.worst)} ({_way(d)}{seeds_and_reach(d)})" for data, d in one.sets.items()
+    ]
     clear = [d.worst > 0 for d in one.sets.values() if d.clear]
     if clear and len(clear) == len(one.sets):
         verdict = (
@@ -78,7 +85,15 @@ def ablation_words(one: Ablation) -> str:
         verdict = "One seed settles nothing."
     else:
         verdict = "No more than another seed would make."
-    return f"**{one.question}**, points of the worst classes: {', '.join(parts)}. {verdict}"
+    if clear and not any(d.clear_among(asked) for d in one.sets.values()):
+        verdict = f"Clear by itself, but not as one of {asked} such questions."
+    below = [f"{SETS[k]} ({percent(v)})" for k, v in one.plain.items() if one.sets[k].before < v]
+    note = f" Without CAR it lies below CE alone on {listed(below)}." if below else ""
+    return f"**{one.question}**, points of the worst classes: {', '.join(parts)}. {verdict}{note}"
+
+
+def _way(d: Difference) -> str:
+    return "" if math.isnan(d.before) else f"{100 * d.before:.1f} → {100 * d.after:.1f}\u00a0%, "
 
 
 @dataclass(frozen=True)

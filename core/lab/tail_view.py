@@ -161,7 +161,7 @@ def sigma_line(record: TailRecord, weights: str = "none") -> SigmaLine:
     return SigmaLine(
         record.epochs,
         np.array([s.sigma for s in found]),
-        np.array([b.worst_bound for b in bounds]),
+        np.array([b.of_worst for b in bounds]),
         np.array([b.worst_error for b in bounds]),
     )
 

@@ -186,8 +186,9 @@ def how_sure(first: Moment, second: Moment, rows: Sequence[Mapping[str, Any]]) -
             )
         said += "."
     said += " A class that is named because it came out worst looks a little worse than it is."
+    last = first.epoch == first.epochs - 1  # rows are of the last epoch
     over = [r for m in (first, second) for r in rows if r["data"] == m.data and r["name"] == m.method]
-    if len(over) == 2 and over[0] is not over[1]:
+    if last and len(over) == 2 and over[0] is not over[1]:
         what = "the worst two classes" if len(first.classes) <= FEW_CLASSES else "the tail"
         said += (
             f" Over seeds, mean recall of {what}: "
@@ -213,11 +214,14 @@ def bound_words(now: Moment, weights: str = "none") -> str:
     if math.isnan(bound.worst_error):
         return "No class has a test image, so there is nothing to bound."
     how = "√K · σ₁" if weights == "none" else "√K · σ₁ / w"
-    start = f"{now.title}: σ₁ = {spectrum.sigma:.2f}, so the bound {how} on the error of the worst class is {bound.worst_bound:.2f}"
+    who = f"{many_of(now.classes[bound.worst])}, the worst class,"
+    start = f"{now.title}: σ₁ = {spectrum.sigma:.2f}, so the bound {how} on the error of {who} is {bound.of_worst:.2f}"
+    if weights != "none":
+        start += f" ({bound.worst_bound:.2f} for the class of the smallest w)"
     truth = f"in truth it errs on {percent(bound.worst_error)} of its test images"
     if bound.vacuous:
         return f"{start}. That is above 1 and says nothing (vacuous); {truth}."
-    return f"{start}, that is {percent(bound.worst_bound)}; {truth}."
+    return f"{start}, that is {percent(bound.of_worst)}; {truth}."
 
 
 def memory_words(seen: Remembered, name: str, memory: str, weights: str) -> list[str]:

@@ -60,8 +60,9 @@ class CarSettings:
     frequency: str = knob(
         "sum",
         choices=FREQUENCIES,
-        help="What a class's count is divided by in Λ. By the sum of all counts every share is small beside r₀ and Λ hardly "
-        "differs between classes; by the largest count the rare ones gain more.",
+        help="What a class's count is divided by in Λ. By the sum of all counts, and with many classes, every share is "
+        "small beside r₀ and Λ hardly differs between classes; with few, the most frequent class has a large share, and rare ones gain. By "
+        "the largest count they always gain, and more.",
         label="frequency",
     )
     r0: float = knob(

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from core.figures.confusion_bound import sigma_over_epochs
-from core.figures.confusion_flow import flow
+from core.figures.confusion_flow import fitting_unit, flow
 from core.figures.confusion_given import Panel
 from core.figures.confusion_maps import pair_maps
 from core.figures.confusion_spectrum import spectrum
@@ -97,33 +97,33 @@ def _maps(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) ->
         height=MAP_HEIGHT,
     )
     titles = (*names, "Difference, second minus first")
-    for column, figure, title, key in zip(
-        st.columns(3, gap="small"), three, titles, ("first", "second", "apart"), strict=True
-    ):
+    places = [*st.columns(2, gap="medium"), *st.columns(2, gap="medium")]
+    for column, figure, title, key in zip(places, three, titles, ("first", "second", "apart"), strict=False):
         with column:
             st.markdown(f"**{title}**")
             chart(compact(figure), f"confusion-maps-{key}", said=False)
     if said := sentence_of(three[2]):
-        st.markdown(said)
-    st.caption(
+        places[3].markdown(said)
+    places[3].caption(
         "Shares of each true class (column); the two maps have the same colours, the darker the more. The diagonal is recall, blue, and does not "
         "stretch the colours of the errors. Grey bars along the edges are the top singular pair. In the difference blue is better, orange worse."
     )
 
 
 def _flows(first: Moment, second: Moment, runs: tuple[TailRecord, TailRecord]) -> None:
+    unit = min(fitting_unit(m.spectrum) for m in (first, second))
     for column, now, key in zip(
         st.columns(2, gap="medium"), (first, second), ("first", "second"), strict=True
     ):
         with column:
             st.markdown(f"**{now.title}**")
-            figure = flow(now.spectrum, _labels(now), method=now.title, counts=now.counts)
+            figure = flow(now.spectrum, _labels(now), method=now.title, counts=now.counts, unit=unit)
             chart(figure, f"confusion-flow-{key}", said=False)
             if said := sentence_of(figure):
                 st.markdown(said)
     st.caption(
         "Left true classes, right what they are called. The top singular pair says which classes lose together (v) and into which they flow (u); the "
-        "ribbons are its heaviest streams, as wide as the share of the true class that goes there."
+        "ribbons are its heaviest streams, as wide as the share of the true class that goes there, in both pictures alike."
     )
 
 

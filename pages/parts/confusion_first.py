@@ -94,7 +94,7 @@ def epoch_slider(runs: tuple[TailRecord, TailRecord]) -> int:
     return (
         int(
             st.select_slider(
-                f"Epoch, of {len(runs[0].singular)}",
+                f"Epoch, of {len(runs[0].singular)} (seed {runs[0].seed})",
                 kept,
                 value=default,
                 key="epoch",

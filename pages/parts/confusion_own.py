@@ -119,8 +119,8 @@ def _metrics(answer: OwnAnswer) -> None:
         )
         b = answer.bound
         st.metric(
-            "Bound → truth", "–" if b.worst_error != b.worst_error else f"{b.worst_bound:.2f} → {b.worst_error:.2f}", width="content",
-            help="What σ₁ promises of the worst class's error, and that error. A bound of 1 or more says nothing.",
+            "Bound → truth", "–" if b.worst_error != b.worst_error else f"{b.of_worst:.2f} → {b.worst_error:.2f}", width="content",
+            help="What σ₁ promises of the worst class's error, √K σ₁ / w, and that error. A bound of 1 or more says nothing.",
         )  # fmt: skip
         s = answer.survival
         if s is not None:

@@ -94,7 +94,10 @@ def check(files: dict[str, list[File]]) -> OwnMatrix | None:
     try:
         own = _settled(files, answers)
     except BadImage as problem:
-        st.warning(shelf.plain(str(problem)), icon=":material/broken_image:")
+        found = st.session_state.get("confusion-own-found")
+        unread = found[1].problems if found is not None and found[0] == dropped.key_of(ZONES) else ()
+        for sentence in dict.fromkeys((*unread, str(problem))):
+            st.warning(shelf.plain(sentence), icon=":material/broken_image:")
         asked.ask_again(ANSWERS, "confusion-own")
         return None
     for sentence in own.problems:

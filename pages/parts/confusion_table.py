@@ -143,7 +143,7 @@ def _parts(rows: Sequence[Mapping[str, Any]]) -> None:
         chart(figure, "confusion-effects", said=False)
     with right:
         for one in found:
-            st.markdown(f"- {ablation_words(one)}")
+            st.markdown(f"- {ablation_words(one, len(found))}")
     st.caption(
         "With minus without, on the test images, as the runs fell, over the seeds that both have. After ±, and as bars, how far another seed would "
         "often move the difference (95 %): from the deviation over seeds of the methods with CAR, and of those without, that have several."

@@ -86,7 +86,17 @@ def test_the_bound_is_given_as_it_is_even_where_it_says_nothing() -> None:
     silent = Spectrum.of(np.zeros((2, 2))).bound()
     assert silent.vacuous
     assert np.isnan(silent.worst_error)
+    assert silent.worst == -1
     assert np.isinf(Spectrum.of(counts(), np.array([0.0, 1, 1, 1, 1, 1])).bound().worst_bound)
+
+
+def test_with_weights_each_class_has_its_own_bound_and_the_worst_one_s_is_named() -> None:
+    weights = np.array([0.5, 0.8, 1.0, 1.1, 1.4, 2.0])
+    b = (s := Spectrum.of(counts(), weights)).bound()
+    assert b.worst == int(np.nanargmax(1 - s.recall))
+    assert b.of_worst == pytest.approx(np.sqrt(6) * s.sigma / weights[b.worst])
+    assert b.worst_bound == pytest.approx(np.sqrt(6) * s.sigma / 0.5)
+    assert b.worst_error <= b.of_worst and b.vacuous == (b.of_worst >= 1)
 
 
 def test_no_errors_have_no_direction() -> None:

@@ -37,7 +37,7 @@ def line_of(spectra: list[Spectrum]) -> SigmaLine:
     return SigmaLine(
         EPOCHS,
         np.array([s.sigma for s in spectra]),
-        np.array([b.worst_bound for b in bounds]),
+        np.array([b.of_worst for b in bounds]),
         np.array([b.worst_error for b in bounds]),
     )
 

@@ -507,3 +507,53 @@ def test_the_report_is_one_file_and_escapes_what_strangers_wrote() -> None:
 def test_an_upload_is_unpacked_once_and_settled_again_at_every_answer() -> None:
     found = find_predictions([MATRICES["npz"]])
     assert settle_matrix(found).questions and settle_matrix(found, {"axis": "rows"}).ready
+
+
+HALF = N // 2
+FIRST = ("first.npz", npz(labels=LABELS[:HALF], logits=LOGITS[:HALF]))
+SECOND = ("second.npz", npz(labels=LABELS[HALF:], logits=LOGITS[HALF:]))
+
+
+def test_several_files_are_parts_of_one_classifier_only_when_the_person_says_so() -> None:
+    waiting = read(FIRST, SECOND)
+    (question,) = waiting.questions
+    assert not waiting.ready and question.key == "files"
+    assert f"first.npz ({HALF} samples, scores of 4 classes)" in question.text
+    assert [c.value for c in question.choices] == ["together", "first.npz", "second.npz"]
+    together = read(FIRST, SECOND, answers={"files": "together"})
+    assert np.array_equal(together.test, TRUTH) and together.answers == {"files": "together"}
+    alone = read(FIRST, SECOND, answers={"files": "second.npz"})
+    assert np.array_equal(alone.test, confusion_matrix(LABELS[HALF:], SAID[HALF:], labels=range(K)).T)
+    with pytest.raises(BadImage, match=r"'third.npz' does not fit here"):
+        read(FIRST, SECOND, answers={"files": "third.npz"})
+
+
+def test_files_that_cannot_be_one_classifier_s_are_named_and_one_is_chosen() -> None:
+    three = ("three.npz", npz(labels=np.arange(9) % 3, logits=np.eye(3)[np.arange(9) % 3]))
+    square = ("square.npz", npz(confusion=TRUTH))
+    worded = ("words.csv", csv("label,predicted", *WORDS))
+    for other, why, holds in (
+        (three, "differ in their number of classes", "three.npz (9 samples, scores of 3 classes)"),
+        (square, "one is a confusion matrix", "square.npz (a matrix of 4 classes)"),
+        (worded, "some labels are words", f"words.csv ({N} samples)"),
+    ):
+        (question,) = read(FIRST, other).questions
+        assert why in question.text and holds in question.text
+        assert [c.value for c in question.choices] == ["first.npz", other[0]]
+        assert read(FIRST, other, answers={"files": "first.npz"}).test.sum() == HALF
+    many = [(f"{k}.npz", FIRST[1]) for k in range(9)]
+    pooled = read(*many)
+    assert pooled.ready and any(n.startswith("9 files were taken as parts of one") for n in pooled.notes)
+    with pytest.raises(BadImage, match=r"9 files hold predictions of test samples, and they differ"):
+        read(*many[:8], three)
+
+
+def test_a_file_that_others_make_too_few_classes_for_is_told_whose_classes_they_are() -> None:
+    few = ("few.npz", npz(labels=np.arange(9) % 3, logits=np.eye(3)[np.arange(9) % 3]))
+    whole = ("whole.csv", csv("label,predicted", *zip(LABELS, SAID, strict=True)))
+    (question,) = read(few, whole, answers={"files": "together"}).questions
+    assert (
+        question.key == "labels" and "whole.csv has labels outside the 3 classes of few.npz" in question.text
+    )
+    with pytest.raises(BadImage, match=r"few.npz has 3, whole.npz has 4.* need the same classes"):
+        read(("whole.npz", npz(labels=LABELS, logits=LOGITS)), train=[few])

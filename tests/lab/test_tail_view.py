@@ -182,10 +182,18 @@ def test_the_bound_is_never_below_the_truth_and_says_when_it_is_void() -> None:
         for epoch in made.KEPT:
             now = moment(made.record(method), epoch)
             bound = now.spectrum.bound()
-            assert bound.worst_bound >= bound.worst_error
-            assert ("says nothing (vacuous)" in bound_words(now)) == (bound.worst_bound >= 1)
+            assert bound.worst_bound == pytest.approx(bound.of_worst)
+            assert bound.of_worst >= bound.worst_error
+            assert ("says nothing (vacuous)" in bound_words(now)) == (bound.of_worst >= 1)
+    now = moment(made.record(), LAST)
     for w in ("sum", "max"):
-        assert "/ w" in bound_words(moment(made.record(), LAST), w)
+        s = Spectrum.of(now.test, lambda_of(now.counts, w))
+        rare = math.sqrt(8) * s.sigma / s.weights[int(np.argmin(now.counts))]
+        head = math.sqrt(8) * s.sigma / s.weights[int(np.argmax(now.counts))]
+        said = bound_words(now, w)
+        assert (
+            f"√K · σ₁ / w on the error of lymphocytes, the worst class, is {rare:.2f} ({head:.2f} for" in said
+        )
 
 
 def test_lambda_is_that_of_the_library() -> None:
