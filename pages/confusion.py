@@ -37,12 +37,16 @@ USUAL = "car-count"
 
 
 WHAT = (
-    "CE is cross-entropy, the usual loss. CAR adds α σ₁ to it, σ₁ the largest singular value of the confusion matrix of the training errors, in a "
-    "soft version that training can follow. A matrix has a *spectrum*: of the counted matrix of K classes, √K σ₁ bounds the error of the worst. "
-    "CAR keeps its matrix in a memory over batches (EMA) and weights rare classes up (Λ). Columns of a matrix are what is true, rows what it is "
-    "called."
+    "CE is cross-entropy, the usual loss; CAR adds α σ₁, σ₁ the largest singular value of the confusion matrix of the training errors. Columns of a "
+    "matrix are what is true, rows what it is called."
 )
-"""What the words on this page mean, before the first of them is used."""
+"""What the words on the first screen mean, before the first of them is used."""
+
+MORE = (
+    "CAR's matrix is a soft version of the counted one, which training can follow; it is kept in a memory over batches (EMA), and rare classes are "
+    "weighted up in it (Λ). A matrix has a *spectrum*, its singular values: of the counted matrix of K classes, √K σ₁ bounds the error of the worst."
+)
+"""What the words below it mean."""
 
 
 def records_of(data: str) -> tuple[Mapping[str, TailRecord], str]:
@@ -119,6 +123,7 @@ def main() -> None:
             f"Nothing is recorded of {SETS[data]} here; bring a classifier of your own, or train one below."
         )
         st.info(problem, icon=":material/info:")
+    st.caption(MORE)
     assumed(shown, rows)
     if shown is not None:
         confusion_evidence.show(shown.first, shown.second, shown.runs)

@@ -43,7 +43,9 @@ def one_classifier(
     said = [f"{name} ({_holds([p for p in tested if p.name == name])})" for name in files]
     if len(files) > MOST_FILES:
         if not apart:
-            notes.append(f"{len(files)} files were taken as parts of one classifier's predictions and counted together.")
+            notes.append(
+                f"{len(files)} files were taken as parts of one classifier's predictions and counted together."
+            )
             return list(pieces)
         raise BadImage(
             f"{len(files)} files hold predictions of test samples, and {apart}: {listed(said)}. Bring those of one classifier."

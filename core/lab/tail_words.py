@@ -172,16 +172,17 @@ def how_sure(first: Moment, second: Moment, rows: Sequence[Mapping[str, Any]]) -
     """What the headline rests on: test images, and seeds where several are recorded."""
     who = payers(first)
     tested = int(first.tested[who].sum())
-    said = f"The headline rests on {tested} test images of {payers_words(first)} and on one seed."
+    said = f"The headline rests on {tested:,} test images of {payers_words(first)} and on one seed."
     if len(who) == 1:
         k = int(who[0])
         said += f" One standard error is {100 * first.error_of(k):.1f} points under {first.title}"
         if second.method != first.method:
             difference = float(second.recall[k] - first.recall[k])
             error = math.hypot(first.error_of(k), second.error_of(k))
+            shown = f"{100 * difference:+.1f}".replace("-", "−")
             settled = "more" if abs(difference) > 2 * error else "no more"
             said += (
-                f" and {100 * second.error_of(k):.1f} under {second.title}; the difference of {100 * difference:+.1f} points is {settled} "
+                f" and {100 * second.error_of(k):.1f} under {second.title}; the difference of {shown} points is {settled} "
                 "than twice its own error. These errors are of the test images alone: another seed moves the difference, too"
             )
         said += "."

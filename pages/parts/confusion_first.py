@@ -22,7 +22,7 @@ from core.lab.tail_view import Moment, epochs_of, moment
 from core.lab.tail_words import headline, metrics, seeds_words
 from pages.parts.confusion_evidence import compact
 
-HEIGHT = 340
+HEIGHT = 300
 CONFIG = {"displayModeBar": False}
 
 

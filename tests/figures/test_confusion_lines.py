@@ -339,6 +339,14 @@ def test_a_dot_a_method_a_panel_a_set_with_bars_where_a_deviation_is_known():
     )
 
 
+def test_a_set_on_which_neither_finds_anything_is_not_counted_even_where_another_loss_does():
+    rows = table()
+    for r in rows:
+        if r["data"] == "tiny":
+            r["worst_classes"] = {"ce": 0.0, "car-count": 0.0003}.get(r["name"], 0.05)
+    assert "CAR (count EMA) in 1 of 1 sets" in str(sentence_of(dots(rows)[0].figure))
+
+
 @pytest.mark.parametrize(
     ("rows", "more", "words"),
     [

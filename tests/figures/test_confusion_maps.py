@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.car.spectrum import Spectrum
-from core.figures.confusion_flow import flow
+from core.figures.confusion_flow import fitting_unit, flow
 from core.figures.confusion_look import (
     TAIL_TITLES,
     head_to_tail,
@@ -233,6 +233,20 @@ def test_weights_widen_the_tail_s_ribbons_and_no_error_is_an_empty_picture():
     assert not ribbons(empty) and "no errors" in sentence_of(empty)
     with pytest.raises(ValueError, match="1 to 12"):
         flowing(CE, NAMES, top=0)
+
+
+def test_two_flows_whose_widths_are_compared_share_a_unit():
+    heavy, light = Spectrum.of(CE), Spectrum.of(CAR)
+    unit = min(fitting_unit(heavy), fitting_unit(light))
+    for s in (heavy, light):
+        figure = flow(s, NAMES, unit=unit)
+        found = {t.text: t for t in ribbons(figure)}
+        for f in s.flows(6):
+            t = found[f"{100 * f.rate:.0f}\u00a0% of {NAMES[f.true]} samples are called {NAMES[f.predicted]}"]
+            assert t.y[-1] - t.y[0] == pytest.approx(unit * f.weighted, abs=3e-4)
+    with pytest.raises(ValueError, match="do not fit"):
+        flow(heavy, NAMES, unit=1.01 * fitting_unit(heavy))
+    assert np.isinf(fitting_unit(Spectrum.of(np.eye(6))))
 
 
 def test_when_all_streams_end_in_one_class_the_sentence_says_so():

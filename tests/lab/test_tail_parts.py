@@ -26,7 +26,7 @@ def test_ablations_say_which_way_they_fell() -> None:
     up = rows_with(("car-count", [0.50, 0.51, 0.52]), ("car-no-weights", [0.40, 0.41, 0.43]))
     (one,) = ablations(up)
     assert one.question == "Λ, weights of classes" and ablation_words(one).endswith("It helps.")
-    assert "Blood cells +9.7 (± 2.9, 3 seeds)" in ablation_words(one)
+    assert "Blood cells +9.7 (41.3 → 51.0\u00a0%, ± 2.9, 3 seeds)" in ablation_words(one)
     down = rows_with(("car-count", [0.40, 0.41, 0.43]), ("car-no-weights", [0.50, 0.51, 0.52]))
     assert ablation_words(ablations(down)[0]).endswith("It harms.") and "−9.7" in ablation_words(
         ablations(down)[0]
@@ -35,7 +35,25 @@ def test_ablations_say_which_way_they_fell() -> None:
     assert ablation_words(ablations(level)[0]).endswith("No more than another seed would make.")
     once = rows_with(("car-count", [0.4]), ("car-no-weights", [0.5]))
     assert ablation_words(ablations(once)[0]).endswith("One seed settles nothing.")
-    assert "(one seed)" in ablation_words(ablations(once)[0])
+    assert "one seed)" in ablation_words(ablations(once)[0])
+
+
+def test_one_clear_answer_among_many_questions_is_no_more_than_one_would_expect() -> None:
+    rows = rows_with(("car-count", [0.50, 0.51, 0.52]), ("car-no-weights", [0.455, 0.465, 0.495]))
+    (one,) = ablations(rows)
+    d = one.sets["pbc"]
+    assert d.clear and not d.clear_among(9)
+    assert ablation_words(one).endswith("It helps.")
+    assert ablation_words(one, 9).endswith("Clear by itself, but not as one of 9 such questions.")
+
+
+def test_what_car_stands_beside_is_told_where_it_lies_below_ce() -> None:
+    rows = rows_with(("ce", [0.4, 0.41]), ("ce-cutmix", [0.1, 0.11]), ("car-cutmix", [0.45, 0.46]))
+    (one,) = ablations(rows)
+    assert one.plain == {"pbc": pytest.approx(0.405)}
+    assert ablation_words(one).endswith("Without CAR it lies below CE alone on Blood cells (40\u00a0%).")
+    rows[1]["by_seed"] = {s: {"worst_classes": 0.42, "overall": 0.8} for s in (0, 1)}
+    assert "below CE alone" not in ablation_words(ablations(rows)[0])
 
 
 def test_settings_stand_beside_their_usual_value_at_one_seed() -> None:

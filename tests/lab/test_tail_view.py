@@ -175,6 +175,8 @@ def test_how_sure_counts_images_and_seeds() -> None:
     assert "CE 40.0 ± 1.0\u00a0% (3 seeds), CAR (count EMA) 55.0 ± 1.0\u00a0% (3 seeds)" in said
     close = how_sure(first, moment(made.record("car-count", lowest=0.35), LAST), ())
     assert "is no more than twice its own error" in close and "Over seeds" not in close
+    early = [moment(made.record(m), made.KEPT[1]) for m in ("ce", "car-count")]
+    assert "Over seeds" not in how_sure(*early, made.table())  # the table is of the last epoch
 
 
 def test_the_bound_is_never_below_the_truth_and_says_when_it_is_void() -> None:
