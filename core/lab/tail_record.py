@@ -124,7 +124,8 @@ def _replace_with(path: Path, write: Any) -> None:
 
 
 def _smallest(counts: np.ndarray) -> np.ndarray:
-    return counts.astype(np.min_scalar_type(counts.max(initial=0)))
+    """The smallest type that holds the counts, epochs side by side: an entry changes little from one to the next, which packs well."""
+    return np.asfortranarray(counts.astype(np.min_scalar_type(counts.max(initial=0))))
 
 
 def write_run(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Path:
