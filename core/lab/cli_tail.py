@@ -52,12 +52,16 @@ SENSITIVITY = (
 
 ABLATED = "pbc"
 
+TRIED = {"ham10000": ("alpha=0.2", "alpha=1")}
+"""Changed settings of `car-count` on other sets, one seed: candidates that the validation part might have preferred."""
+
 
 def planned() -> list[Job]:
     """Every run of the comparison with the table's network, most wanted first."""
     first = [Job(s, m, 0) for s in SETS for m in SEEDED]
     once = [Job(s, m, 0) for s in SETS for m in ONCE]
     about = [Job(ABLATED, m, 0) for m in (*ABLATIONS, *(f"car-count@{change}" for change in SENSITIVITY))]
+    about += [Job(s, f"car-count@{change}", 0) for s, changes in TRIED.items() for change in changes]
     return first + about + [Job(s, m, seed) for seed in (1, 2) for s in SETS for m in SEEDED] + once
 
 
