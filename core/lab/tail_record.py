@@ -146,7 +146,7 @@ def write_run(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.nd
         k: _smallest(v) if v.dtype.kind in "iu" and v.ndim == 3 else v for k, v in arrays.items()
     }
     _replace_with(home / f"{stem}.npz", lambda part: np.savez_compressed(part, **small))
-    text = json.dumps(plain(facts), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(plain(facts), allow_nan=False) + "\n"
     path = home / f"{stem}.json"
     _replace_with(path, lambda part: part.write_text(text))
     return path
