@@ -117,11 +117,7 @@ def main() -> None:
     best = chosen_car(rows, data)
     shown = None
     if records:
-        chosen = USUAL if best is None else str(best["name"])
-        beside = (
-            chosen if chosen in records else chosen.partition("@")[0]
-        )  # matrices are kept at the usual settings
-        shown = confusion_first.show(records, beside, title, rows)
+        shown = confusion_first.show(records, USUAL if best is None else str(best["name"]), title, rows)
     else:
         title.header(
             f"Nothing is recorded of {SETS[data]} here; bring a classifier of your own, or train one below."

@@ -1,7 +1,7 @@
 """Class weights Λ of CAR: w_j = (m_j + r0)^(-1/2), divided by their mean (METHODS 3.1 and 3.4).
 
-m_j is a class's frequency in the training set. Divided by the sum of all counts (the paper's) and with
-many classes it is small beside r0 in every class, so that Λ is nearly the identity; divided by the largest count the tail gains more. Both are here.
+m_j is a class's frequency in the training set. Divided by the sum of all counts (the paper's) and with many classes it is small beside r0 in
+every class, so that Λ is nearly the identity; divided by the largest count the tail gains more. Both are here.
 """
 
 from __future__ import annotations

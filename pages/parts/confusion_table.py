@@ -71,13 +71,11 @@ def show(
     if said := rival_words(rows):
         st.markdown(said)
     drawn = [
-        r
-        for r in rows
-        if (r["name"] in TAIL_COLOURS or _tuned(r)) and not math.isnan(r["overall"] + r["worst_classes"])
+        r for r in rows if r["name"] in TAIL_COLOURS and not math.isnan(r["overall"] + r["worst_classes"])
     ]
     if drawn:
         panels(dots(drawn, set_titles=SETS), "confusion-dots")
-    ordered = sorted((r for r in rows if "@" not in r["name"] or _tuned(r)), key=lambda r: r["data"] != data)
+    ordered = sorted((r for r in rows if "@" not in r["name"]), key=lambda r: r["data"] != data)
     st.dataframe(
         styled(ordered, rows),
         column_config=COLUMNS,
@@ -106,11 +104,6 @@ def show(
         st.subheader("Another network")
         for said in found:
             st.markdown(f"- {said}")
-
-
-def _tuned(row: Mapping[str, Any]) -> bool:
-    """Whether it is CAR with a changed setting and several seeds: one that the validation part could choose."""
-    return "@" in row["name"] and len(row["seeds"]) > 1
 
 
 def _motive(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -173,7 +166,7 @@ def _settings(rows: Sequence[Mapping[str, Any]]) -> None:
         st.caption(
             "One setting of CAR (count EMA) moved while the others stay, one seed each, test images. The usual value is bold. The grey band is for "
             "the circles alone: around the usual value's, as far as two seeds of one setting would often lie apart. Nothing was "
-            "chosen here: the table has the usual values, and changed ones only where several seeds of them stood to be chosen."
+            "chosen here: the table has the usual values throughout."
         )
 
 
